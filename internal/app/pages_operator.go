@@ -19,6 +19,7 @@ import (
 	"tamga/internal/domain/vault"
 	"tamga/internal/setting"
 	"tamga/internal/web/pages"
+	"tamga/internal/web/pages/view"
 	"tamga/internal/web/rest"
 	"tamga/internal/web/rest/limit"
 	"tamga/internal/web/umsapi"
@@ -99,7 +100,7 @@ func (s *Services) installation(ctx context.Context, version string, ready func(
 	for _, name := range limits {
 		value := setting.Value(s.Config, name)
 		if size, ok := value.(setting.Size); ok {
-			value = pages.Bytes(size)
+			value = view.Bytes(size)
 		}
 		i.Limits = append(i.Limits, pages.Limit{Setting: name, Value: value})
 	}

@@ -29,7 +29,7 @@ import (
 	"tamga/internal/domain/user"
 	"tamga/internal/domain/vault"
 	"tamga/internal/files"
-	"tamga/internal/web/pages"
+	"tamga/internal/web/pages/view"
 	"tamga/pki/pfx"
 )
 
@@ -425,7 +425,7 @@ func (r *importing) reasonFor(err error) string {
 		return r.console.Say(why.Sentence)
 	}
 	if f, ok := fault.As(err); ok && r.console.Language != "" {
-		return pages.Reason(r.console.Language, f)
+		return view.Reason(r.console.Language, f)
 	}
 	return message(err)
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"tamga/internal/cli"
-	"tamga/internal/web/pages"
+	"tamga/internal/web/pages/view"
 )
 
 // The catalogue of Russian texts by English ones: a line with the English text, \n for a new line
@@ -132,7 +132,7 @@ func sentence(err error, language string) string {
 			text = strings.ReplaceAll(text, part, russian()[part])
 		}
 	case errors.As(err, &refused):
-		text = fmt.Sprintf("%s %s", pages.Sentence(language, refused.Fault), text)
+		text = fmt.Sprintf("%s %s", view.Sentence(language, refused.Fault), text)
 	}
 	return text
 }

@@ -19,7 +19,7 @@ import (
 	"tamga/internal/cli"
 	"tamga/internal/config"
 	"tamga/internal/domain/fault"
-	"tamga/internal/web/pages"
+	"tamga/internal/web/pages/view"
 )
 
 // TestRussianCatalogue checks that each text of the commands has one in Russian, and none is left over.
@@ -166,7 +166,7 @@ func TestRussianImport(t *testing.T) {
 	for message, want := range map[string]string{
 		"user not found": "Пользователь не найден.", "no text": "Это действие запрещено. Подробности по-английски: no text", "": "Это действие запрещено.",
 	} {
-		if got := pages.Reason("ru", fault.New(fault.AccessDenied, message)); got != want {
+		if got := view.Reason("ru", fault.New(fault.AccessDenied, message)); got != want {
 			t.Errorf("%q is %q, want %q", message, got, want)
 		}
 	}

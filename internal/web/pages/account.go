@@ -18,6 +18,7 @@ import (
 	"tamga/internal/domain/signin"
 	"tamga/internal/domain/token"
 	"tamga/internal/domain/user"
+	"tamga/internal/web/pages/view"
 	"tamga/internal/web/rest"
 )
 
@@ -64,8 +65,8 @@ func (a *API) accountRoutes() []rest.Route {
 		return rest.Handle("POST /account/do/"+path, name, rest.SignedIn, f).Answering(rest.Redirect{})
 	}
 	return []rest.Route{
-		page("GET /account", "AccountPage", rest.SignedIn, a.account),
-		page("GET /account/history", "HistoryPage", rest.SignedIn, a.history),
+		view.Handle("GET /account", "AccountPage", rest.SignedIn, a.account),
+		view.Handle("GET /account/history", "HistoryPage", rest.SignedIn, a.history),
 		post("name", "SetNameByPage", a.setName),
 		post("password", "ChangePasswordByPage", a.changePassword),
 		post("sessions", "EndSessionsByPage", a.endSessions),
@@ -92,7 +93,7 @@ type accountView struct {
 // grantRow is an application that may sign the user in again.
 type grantRow struct {
 	token.Grant
-	Client named
+	Client view.Named
 }
 
 type eventRow struct {
@@ -106,38 +107,38 @@ type eventChoice struct {
 }
 
 // account shows what the user may know and change of the own account.
-func (a *API) account(ctx context.Context, r justDone) (view, error) {
-	who, w := rest.Caller(ctx), visitorOf(ctx).words
+func (a *API) account(ctx context.Context, r justDone) (view.View, error) {
+	who, w := rest.Caller(ctx), view.VisitorOf(ctx).Words
 	u, err := a.People.Get(ctx, who.UserID)
 	if err != nil {
-		return view{}, err
+		return view.View{}, err
 	}
-	v := accountView{Login: u.Login, Name: u.DisplayName, Group: u.Group, Fixed: a.Enrolment.Proves(), Done: w.done("account", r.Done), PasswordRule: w.count("account.password_rule", password.MinLength)}
+	v := accountView{Login: u.Login, Name: u.DisplayName, Group: u.Group, Fixed: a.Enrolment.Proves(), Done: w.Done("account", r.Done), PasswordRule: w.Count("account.password_rule", password.MinLength)}
 	scheme, err := a.Own.SchemeOf(ctx, who.UserID)
 	if err != nil {
-		return view{}, err
+		return view.View{}, err
 	}
 	for _, m := range scheme {
 		name := m.MethodURI[strings.LastIndexByte(m.MethodURI, '/')+1:]
 		v.Password = v.Password || name == "password"
 		if method, _ := signin.MethodNamed(m.MethodURI); method.Route != "" {
-			name = w.text("method." + method.Route)
+			name = w.Text("method." + method.Route)
 		}
 		v.Methods = append(v.Methods, name)
 	}
 	grants, err := a.Grants(ctx, who.UserID)
 	if err != nil {
-		return view{}, err
+		return view.View{}, err
 	}
 	for _, g := range grants {
-		v.Grants = append(v.Grants, grantRow{g, a.clients().named(w, g.ClientID)})
+		v.Grants = append(v.Grants, grantRow{g, a.clients().Named(w, g.ClientID)})
 	}
 	if v.Changes, err = a.Waiting.OfUser(ctx, who.UserID); err != nil {
-		return view{}, err
+		return view.View{}, err
 	}
 	wishes, err := a.Wishes.Effective(ctx, who.UserID, policy.Notification)
 	if err != nil {
-		return view{}, err
+		return view.View{}, err
 	}
 	v.FixedEvents = wishes.Fixed
 	for _, c := range notify.ForUsers() {
@@ -147,13 +148,13 @@ func (a *API) account(ctx context.Context, r justDone) (view, error) {
 		if !e.ToldUsers() {
 			continue
 		}
-		row := eventRow{Type: string(e.Type), Text: e.Description[w.language]}
+		row := eventRow{Type: string(e.Type), Text: e.Description[w.Language]}
 		for _, c := range v.Channels {
 			row.Chosen = append(row.Chosen, eventChoice{c, slices.Contains(wishes.Notifiers[row.Type], c)})
 		}
 		v.Events = append(v.Events, row)
 	}
-	return view{template: "account/account", title: "account.title", content: v}, nil
+	return view.View{Template: "account/account", Title: "account.title", Content: v}, nil
 }
 
 // justDone names in the address of a page the form that led there.
@@ -161,7 +162,7 @@ type justDone struct {
 	Done string `query:"done"`
 }
 
-func toAccount(form string) rest.Redirect { return seeOther("/account?done=" + form) }
+func toAccount(form string) rest.Redirect { return view.SeeOther("/account?done=" + form) }
 
 // setName changes the display name. Operators take it for the name of the user, and it may become
 // a part of certificates, so it cannot be changed where certificates prove names.
@@ -240,7 +241,7 @@ type historyEntry struct {
 	OK                 bool
 	Refused            string // what the outcome means
 	Object, Remote, By string
-	Client             named
+	Client             view.Named
 }
 
 // looks reports whether an operation only looks at something or is a step of another one, so that
@@ -263,20 +264,20 @@ func looks(operation string) bool {
 func (a *API) history(ctx context.Context, r struct {
 	Before string `query:"before"`
 	All    string `query:"all"`
-}) (view, error) {
+}) (view.View, error) {
 	before := int64(0)
 	if r.Before != "" {
 		var err error
 		if before, err = strconv.ParseInt(r.Before, 10, 64); err != nil || before < 1 {
-			return view{}, fault.New(fault.InvalidParameters, "before: want the position of an entry")
+			return view.View{}, fault.New(fault.InvalidParameters, "before: want the position of an entry")
 		}
 	}
-	who, w := rest.Caller(ctx), visitorOf(ctx).words
+	who, w := rest.Caller(ctx), view.VisitorOf(ctx).Words
 	v := historyView{All: r.All != ""}
 	for range historyReads {
 		list, next, err := a.History(ctx, who.UserID, before, historyPage)
 		if err != nil {
-			return view{}, err
+			return view.View{}, err
 		}
 		for i := range slices.Backward(list) {
 			if v.All || !looks(list[i].Operation) {
@@ -293,19 +294,19 @@ func (a *API) history(ctx context.Context, r struct {
 			v.Next += "&all=yes"
 		}
 	}
-	return view{template: "account/history", title: "account.history", content: v}, nil
+	return view.View{Template: "account/history", Title: "account.history", Content: v}, nil
 }
 
-func (a *API) historyEntry(w *words, userID string, e *audit.Entry) historyEntry {
+func (a *API) historyEntry(w *view.Words, userID string, e *audit.Entry) historyEntry {
 	if e.Object == userID {
-		e.Object = w.text("account.object.self")
+		e.Object = w.Text("account.object.self")
 	}
 	one := historyEntry{
-		At: e.At, Operation: e.Operation, Outcome: e.Outcome, OK: e.Outcome == audit.OK, Object: w.object(e.Object), Remote: w.remote(e.Remote),
-		Client: a.clients().named(w, e.Principal.ClientID),
+		At: e.At, Operation: e.Operation, Outcome: e.Outcome, OK: e.Outcome == audit.OK, Object: w.Object(e.Object), Remote: w.Remote(e.Remote),
+		Client: a.clients().Named(w, e.Principal.ClientID),
 	}
 	if !one.OK {
-		one.Refused = w.outcome(e.Outcome)
+		one.Refused = w.Outcome(e.Outcome)
 	}
 	if e.Principal.UserID != userID {
 		one.By = e.Principal.Login

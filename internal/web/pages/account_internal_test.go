@@ -3,17 +3,17 @@
 package pages
 
 import (
-	"strconv"
 	"strings"
 	"testing"
 
 	"tamga/internal/domain/audit"
+	"tamga/internal/web/pages/view"
 )
 
 // TestLooks checks that the history of acts leaves out what only looks, and nothing else.
 func TestLooks(t *testing.T) {
 	acts, all := 0, 0
-	for key := range languages[0].texts {
+	for key := range view.Languages[0].All() {
 		name, ok := strings.CutPrefix(key, "audited.")
 		if !ok {
 			continue
@@ -41,13 +41,13 @@ func TestLooks(t *testing.T) {
 // TestClientNames: people see an application by its name, with the identifier only beside it.
 func TestClientNames(t *testing.T) {
 	a := API{settings: Settings{ClientID: "pages", Clients: map[string]string{"bank": "The bank", "same": "same"}}}
-	for id, want := range map[string]named{"bank": {"The bank", "bank"}, "same": {"same", ""}, "other": {"other", ""}, "pages": {"Pages of this service", ""}} {
-		if got := a.clients().named(languages[0], id); got != want {
+	for id, want := range map[string]view.Named{"bank": {Name: "The bank", ID: "bank"}, "same": {Name: "same", ID: ""}, "other": {Name: "other", ID: ""}, "pages": {Name: "Pages of this service", ID: ""}} {
+		if got := a.clients().Named(view.Languages[0], id); got != want {
 			t.Errorf("%s is %v, want %v", id, got, want)
 		}
 	}
-	entry := a.historyEntry(languages[0], "user", &audit.Entry{Outcome: "access_denied", Principal: audit.Principal{ClientID: "bank"}})
-	if entry.Client != (named{"The bank", "bank"}) || entry.Refused != "denied" || entry.OK {
+	entry := a.historyEntry(view.Languages[0], "user", &audit.Entry{Outcome: "access_denied", Principal: audit.Principal{ClientID: "bank"}})
+	if entry.Client != (view.Named{Name: "The bank", ID: "bank"}) || entry.Refused != "denied" || entry.OK {
 		t.Errorf("an entry of the history is %+v", entry)
 	}
 }
@@ -57,28 +57,8 @@ func TestObject(t *testing.T) {
 		"certificate 7": "сертификат 7", "certificate 7, 2 documents": "сертификат 7, 2 документа", "certificate 7, x documents": "сертификат 7, x documents",
 		"request 8": "запрос 8", "document 9": "документ 9", "": "", "certificate": "certificate", "<b> 1": "<b> 1",
 	} {
-		if got := languages[1].object(text); got != want {
+		if got := view.Languages[1].Object(text); got != want {
 			t.Errorf("%q is %q, want %q", text, got, want)
-		}
-	}
-}
-
-// TestGroupChoice: a form offers some groups, and asks for the name of one of very many.
-func TestGroupChoice(t *testing.T) {
-	groups := make([]string, mostOffered+1)
-	for i := range groups {
-		groups[i] = strconv.Itoa(i)
-	}
-	if f := groupChoice(groups[1:]); f.kind != kindChoice || len(f.choices) != mostOffered || !f.required {
-		t.Errorf("%d groups: a field of kind %q with %d choices", mostOffered, f.kind, len(f.choices))
-	}
-	f := groupChoice(groups)
-	if f.kind == kindChoice || len(f.choices) != 0 || !f.required {
-		t.Errorf("%d groups: a field of kind %q with %d choices", len(groups), f.kind, len(f.choices))
-	}
-	for _, w := range languages {
-		if w.texts[f.hint] == "" {
-			t.Errorf("%s has no text for %s", w.language, f.hint)
 		}
 	}
 }

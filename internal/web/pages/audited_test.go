@@ -36,7 +36,7 @@ func TestAuditedNames(t *testing.T) {
 		t.Fatalf("only %d operations of routes and %d others", len(served), len(recorded))
 	}
 	for _, language := range []string{"en", "ru"} {
-		text, err := os.ReadFile("words/" + language + "/audited.txt")
+		text, err := os.ReadFile("view/words/" + language + "/audited.txt")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -55,7 +55,7 @@ func TestAuditedNames(t *testing.T) {
 		for _, operations := range []map[string]bool{served, recorded} {
 			for name := range operations {
 				if !named[name] {
-					t.Errorf("%s: %s has no name: add it to words/%s/audited.txt", language, name, language)
+					t.Errorf("%s: %s has no name: add it to view/words/%s/audited.txt", language, name, language)
 				}
 			}
 		}

@@ -18,6 +18,7 @@ import (
 	"tamga/internal/domain/operation"
 	"tamga/internal/domain/signing"
 	"tamga/internal/domain/user"
+	"tamga/internal/web/pages/view"
 	"tamga/internal/web/rest"
 )
 
@@ -55,10 +56,10 @@ type pinFields struct {
 	Rule              string // for people
 }
 
-func (a *API) pinFields(w *words) pinFields {
-	f := pinFields{Allowed: a.PINs.Mode != keys.PINForbid, Required: a.PINs.Mode == keys.PINRequired, Rule: w.count("certificates.pin_rule", a.PINs.Length)}
+func (a *API) pinFields(w *view.Words) pinFields {
+	f := pinFields{Allowed: a.PINs.Mode != keys.PINForbid, Required: a.PINs.Mode == keys.PINRequired, Rule: w.Count("certificates.pin_rule", a.PINs.Length)}
 	if !a.PINs.Simple {
-		f.Rule += " " + w.text("certificates.pin_not_simple")
+		f.Rule += " " + w.Text("certificates.pin_not_simple")
 	}
 	return f
 }
@@ -69,11 +70,11 @@ func (a *API) certificateRoutes() []rest.Route {
 	}
 	const one = "/certificates/{id}"
 	return []rest.Route{
-		page("GET /certificates", "CertificatesPage", rest.SignedIn, a.certificatesPage),
-		page("GET /certificates/request", "RequestCertificatePage", rest.SignedIn, a.requestForm),
+		view.Handle("GET /certificates", "CertificatesPage", rest.SignedIn, a.certificatesPage),
+		view.Handle("GET /certificates/request", "RequestCertificatePage", rest.SignedIn, a.requestForm),
 		rest.Handle("POST /certificates/request", "RequestCertificateByPage", rest.SignedIn, a.request).Answering(rest.Redirect{}),
 		rest.Handle("POST /certificates/do/install", "InstallCertificateByPage", rest.SignedIn, a.newAct("install", installed)).Answering(rest.Redirect{}),
-		page("GET "+one, "CertificatePage", rest.SignedIn, a.certificatePage),
+		view.Handle("GET "+one, "CertificatePage", rest.SignedIn, a.certificatePage),
 		post(one+"/do/default", "SetDefaultCertificateByPage", a.makeDefault),
 		post(one+"/do/name", "SetFriendlyNameByPage", a.setFriendlyName),
 		post(one+"/do/pin", "ChangePinByPage", a.actOf("pin", pinChanged)),
@@ -124,7 +125,7 @@ func (a *API) newAct(name string, read func(form rest.Form) (*keys.Plan, error))
 // perform does an act, or leads to its confirmation.
 func (a *API) perform(ctx context.Context, name string, p *keys.Plan) (rest.Redirect, error) {
 	concerning(ctx, p)
-	to := seeOther("/certificates?done=" + name)
+	to := view.SeeOther("/certificates?done=" + name)
 	waiting, _, err := a.Acts.Start(ctx, p.Ordered(rest.Caller(ctx), operation.FormPage, operation.Waits))
 	if waiting != nil {
 		rest.Concerning(ctx, "operation "+waiting.ID)
@@ -145,7 +146,7 @@ func concerning(ctx context.Context, p *keys.Plan) {
 
 // certificatesView is the list.
 type certificatesView struct {
-	Certificates []certificate
+	Certificates []view.Certificate
 	Requests     []certificateRequest
 	Outside      bool // some authority certifies outside of this program
 	May          bool // the person may request certificates
@@ -161,18 +162,18 @@ type certificateRequest struct {
 	Content            bool // there is a request to download
 }
 
-func (a *API) certificatesPage(ctx context.Context, r justDone) (view, error) {
-	list, err := certificatesOf(ctx, a.Certificates, a.Now())
+func (a *API) certificatesPage(ctx context.Context, r justDone) (view.View, error) {
+	list, err := view.CertificatesOf(ctx, a.Certificates, a.Now())
 	if err != nil {
-		return view{}, err
+		return view.View{}, err
 	}
 	requests, err := a.Keys.Requests(ctx, rest.Caller(ctx))
 	if err != nil {
-		return view{}, err
+		return view.View{}, err
 	}
-	v := certificatesView{Done: visitorOf(ctx).words.done("certificates", r.Done), Certificates: list, Outside: slices.ContainsFunc(a.Enrolment.Authorities, func(one keys.Authority) bool { return one.Outside })}
+	v := certificatesView{Done: view.VisitorOf(ctx).Words.Done("certificates", r.Done), Certificates: list, Outside: slices.ContainsFunc(a.Enrolment.Authorities, func(one keys.Authority) bool { return one.Outside })}
 	if v.May, err = a.Keys.MayRequest(ctx, rest.Caller(ctx).UserID); err != nil {
-		return view{}, err
+		return view.View{}, err
 	}
 	for _, q := range slices.Backward(requests) {
 		v.Requests = append(v.Requests, certificateRequest{
@@ -180,7 +181,7 @@ func (a *API) certificatesPage(ctx context.Context, r justDone) (view, error) {
 			Status: "request.status." + q.Status.String(), Type: "request.type." + q.Type.String(), Deleted: deletionOf(q),
 		})
 	}
-	return view{template: "certificates/list", title: "certificates.title", content: v}, nil
+	return view.View{Template: "account/certificates", Title: "certificates.title", Content: v}, nil
 }
 
 // deletionOf returns the key of the words that say what is lost with a request.
@@ -217,9 +218,9 @@ type refusedRequest struct {
 func (r refusedRequest) Unwrap() error { return r.error }
 
 // Again returns the form with the reason above it.
-func (r refusedRequest) Again(why Refusal) view {
+func (r refusedRequest) Again(why view.Refusal) view.View {
 	r.form.Sentence, r.form.Detail = why.Sentence, why.Detail
-	return view{template: "certificates/request", title: "certificates.request", content: r.form}
+	return view.View{Template: "account/request", Title: "certificates.request", Content: r.form}
 }
 
 // request asks for a certificate.
@@ -242,7 +243,7 @@ func (a *API) request(ctx context.Context, r formed) (rest.Redirect, error) {
 			v.Names[i].Value = r.Body.Get(subjectField + v.Names[i].OID)
 		}
 	}
-	v.OffersAsIs, v.AsIs = asIs(err, r.Body)
+	v.OffersAsIs, v.AsIs = view.AsIs(err, r.Body)
 	return to, refusedRequest{err, v}
 }
 
@@ -252,7 +253,7 @@ const subjectField = "name."
 // checkOwnNumbers doubts numbers of a subject whose check digits do not fit, if they are not the
 // registered ones.
 func (a *API) checkOwnNumbers(ctx context.Context, form rest.Form) error {
-	if a.Enrolment.FixedNames || form.Get(asIsField) != "" {
+	if a.Enrolment.FixedNames || form.Get(view.AsIsField) != "" {
 		return nil
 	}
 	profile, err := a.profile(ctx)
@@ -265,7 +266,7 @@ func (a *API) checkOwnNumbers(ctx context.Context, form rest.Form) error {
 			asked[c.OID] = value
 		}
 	}
-	return visitorOf(ctx).words.doubted(user.CheckNumbers(a.Enrolment.Naming, asked), a.Enrolment.Naming)
+	return view.VisitorOf(ctx).Words.Doubted(user.CheckNumbers(a.Enrolment.Naming, asked), a.Enrolment.Naming)
 }
 
 // subjectPart is a component of the subject.
@@ -274,9 +275,9 @@ type subjectPart struct {
 	Value string
 }
 
-func (a *API) requestForm(ctx context.Context, _ struct{}) (view, error) {
+func (a *API) requestForm(ctx context.Context, _ struct{}) (view.View, error) {
 	v, err := a.requestView(ctx)
-	return view{template: "certificates/request", title: "certificates.request", content: v}, err
+	return view.View{Template: "account/request", Title: "certificates.request", Content: v}, err
 }
 
 func (a *API) requestView(ctx context.Context) (requestView, error) {
@@ -293,7 +294,7 @@ func (a *API) requestView(ctx context.Context) (requestView, error) {
 	}
 	v := requestView{
 		Authorities: a.Enrolment.Authorities, Suites: keys.Suites(), Fixed: a.Enrolment.FixedNames,
-		PINs: a.pinFields(visitorOf(ctx).words),
+		PINs: a.pinFields(view.VisitorOf(ctx).Words),
 	}
 	for _, c := range a.Enrolment.Naming {
 		v.Names = append(v.Names, subjectPart{c, cmp.Or(profile[c.OID], c.Default)})
@@ -439,7 +440,7 @@ func statusChanged(id string, form rest.Form) (*keys.Plan, error) {
 
 // certificateView is one certificate.
 type certificateView struct {
-	certificate
+	view.Certificate
 	Info         *signing.CertificateInfo
 	FriendlyName string
 	Active, Held bool
@@ -464,26 +465,26 @@ func (a *API) findCertificate(ctx context.Context, id string) (*keys.Certificate
 func (a *API) certificatePage(ctx context.Context, r struct {
 	ID   string `path:"id"`
 	Done string `query:"done"`
-}) (view, error) {
+}) (view.View, error) {
 	c, err := a.findCertificate(ctx, r.ID)
 	if err != nil {
-		return view{}, err
+		return view.View{}, err
 	}
 	v := certificateView{
-		certificate: describe(c, a.Now()), Info: signing.DescribeCertificate(c.X509), FriendlyName: c.FriendlyName,
+		Certificate: view.DescribeCertificate(c, a.Now()), Info: signing.DescribeCertificate(c.X509), FriendlyName: c.FriendlyName,
 		Active: c.Status == keys.Active, Held: c.Status == keys.Hold, Comment: c.Comment,
 		Reasons: revocationReasons,
 	}
-	w := visitorOf(ctx).words
-	v.PINs, v.Done = a.pinFields(w), w.done("certificates", r.Done)
+	w := view.VisitorOf(ctx).Words
+	v.PINs, v.Done = a.pinFields(w), w.Done("certificates", r.Done)
 	if v.Exports, err = a.Keys.MayExport(ctx, rest.Caller(ctx).UserID); err != nil {
-		return view{}, err
+		return view.View{}, err
 	}
 	v.Revocable = !c.Outside && c.Status != keys.Revoked
 	if !c.RevokedAt.IsZero() {
 		v.Revoked, v.Reason = c.RevokedAt, "reason."+strconv.Itoa(c.Reason)
 	}
-	return view{template: "certificates/one", title: "certificates.one", content: v}, nil
+	return view.View{Template: "account/certificate", Title: "certificates.one", Content: v}, nil
 }
 
 func (a *API) makeDefault(ctx context.Context, r onCertificate) (rest.Redirect, error) {
@@ -491,7 +492,7 @@ func (a *API) makeDefault(ctx context.Context, r onCertificate) (rest.Redirect, 
 	if err == nil {
 		_, err = a.Keys.MakeDefault(ctx, keys.Act{Who: rest.Caller(ctx)}, strconv.FormatInt(c.ID, 10))
 	}
-	return seeOther("/certificates?done=default"), err
+	return view.SeeOther("/certificates?done=default"), err
 }
 
 func (a *API) setFriendlyName(ctx context.Context, r onCertificate) (rest.Redirect, error) {
@@ -501,7 +502,7 @@ func (a *API) setFriendlyName(ctx context.Context, r onCertificate) (rest.Redire
 	}
 	id := strconv.FormatInt(c.ID, 10)
 	_, err = a.Keys.SetFriendlyName(ctx, keys.Act{Who: rest.Caller(ctx)}, id, r.Body.Get("name"))
-	return seeOther("/certificates/" + id + "?done=name"), err
+	return view.SeeOther("/certificates/" + id + "?done=name"), err
 }
 
 func (a *API) downloadCertificate(ctx context.Context, r struct {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"tamga/internal/domain/keys"
+	"tamga/internal/web/pages/view"
 )
 
 // TestDeletionOf says what is lost with each kind of request.
@@ -24,9 +25,9 @@ func TestDeletionOf(t *testing.T) {
 		if got := deletionOf(&q); got != c.want {
 			t.Errorf("%s %s: %s, want %s", c.kind, c.status, got, c.want)
 		}
-		for _, w := range languages {
-			if w.texts[c.want] == "" {
-				t.Errorf("%s has no %s", w.language, c.want)
+		for _, w := range view.Languages {
+			if w.TextOr(c.want, "") == "" {
+				t.Errorf("%s has no %s", w.Language, c.want)
 			}
 		}
 	}

@@ -5,27 +5,14 @@ package pages
 import (
 	"context"
 	"time"
+
+	"tamga/internal/web/pages/view"
 )
-
-// option is an entry of a list of a form, as the template "field" takes it.
-type option struct {
-	Value, Text string
-	Chosen      bool
-}
-
-// part returns the values of a template of parts.html by their names.
-func part(pairs ...any) map[string]any {
-	values := map[string]any{}
-	for i := 0; i+1 < len(pairs); i += 2 {
-		values[pairs[i].(string)] = pairs[i+1]
-	}
-	return values
-}
 
 // componentsView shows every part of parts.html, to those who write pages.
 type componentsView struct {
 	Text    string
-	Options []option
+	Options []view.Option
 	Rows    []componentRow
 }
 
@@ -36,10 +23,10 @@ type componentRow struct {
 
 func (a *API) components(_ context.Context, r struct {
 	Text string `query:"text"`
-}) (view, error) {
-	v := componentsView{Text: r.Text, Options: []option{{"1", "PDF", false}, {"2", "CAdES", true}}}
+}) (view.View, error) {
+	v := componentsView{Text: r.Text, Options: []view.Option{{Value: "1", Text: "PDF", Chosen: false}, {Value: "2", Text: "CAdES", Chosen: true}}}
 	for i, status := range []string{"ACTIVE", "HOLD", "REVOKED"} {
 		v.Rows = append(v.Rows, componentRow{"CN=Demo User,C=RU", "certificate.status." + status, []string{"good", "warn", "bad"}[i], a.Now()})
 	}
-	return view{template: "components", title: "components.title", content: v}, nil
+	return view.View{Template: "components", Title: "components.title", Content: v}, nil
 }

@@ -5,7 +5,6 @@ package pages
 import (
 	"bytes"
 	"context"
-	_ "embed"
 	"encoding/hex"
 	"fmt"
 	"html/template"
@@ -25,6 +24,7 @@ import (
 	"tamga/internal/domain/passkey"
 	"tamga/internal/domain/signin"
 	"tamga/internal/domain/signing"
+	"tamga/internal/web/pages/view"
 	"tamga/internal/web/rest"
 )
 
@@ -67,9 +67,6 @@ type ConfirmDeps struct {
 	Paint func(text string) ([]byte, error)
 }
 
-//go:embed wait.js
-var waitScript string
-
 const (
 	confirmPage = 20      // entries of a list
 	maxShown    = 1 << 20 // bytes of a text or a picture that a page shows
@@ -77,12 +74,12 @@ const (
 
 func (a *API) confirmRoutes() []rest.Route {
 	return []rest.Route{
-		page("GET /confirm", "ConfirmPages", rest.SignedIn, a.confirmList),
-		page("GET /confirm/{id}", "ConfirmPage", rest.SignedIn, a.confirmOne),
+		view.Handle("GET /confirm", "ConfirmPages", rest.SignedIn, a.confirmList),
+		view.Handle("GET /confirm/{id}", "ConfirmPage", rest.SignedIn, a.confirmOne),
 		rest.Handle("POST /confirm/{id}", "ConfirmByPage", rest.SignedIn, a.confirmBy).Answering(rest.Redirect{}, rest.File{}),
 		rest.Handle("GET /confirm/{id}/documents/{index}", "DownloadToConfirm", rest.SignedIn, a.downloadToConfirm).Answering(rest.File{}),
 		rest.Handle("GET /confirm/{id}/shown/{index}", "ShowToConfirm", rest.SignedIn, a.showToConfirm).Answering(rest.File{}, rest.Redirect{}),
-		page("GET /confirm/{id}/pdf/{index}", "ShowPDFToConfirm", rest.SignedIn, a.showPDFToConfirm),
+		view.Handle("GET /confirm/{id}/pdf/{index}", "ShowPDFToConfirm", rest.SignedIn, a.showPDFToConfirm),
 	}
 }
 
@@ -110,9 +107,9 @@ type waiting struct {
 	Created, Before          time.Time
 }
 
-func (a *API) waiting(w *words, r *confirm.Record) waiting {
+func (a *API) waiting(w *view.Words, r *confirm.Record) waiting {
 	return waiting{
-		ID: r.ID, Action: what.ActionName(r.Action, w.language), Client: a.clients().named(w, r.ClientID).Name, Documents: r.Documents,
+		ID: r.ID, Action: what.ActionName(r.Action, w.Language), Client: a.clients().Named(w, r.ClientID).Name, Documents: r.Documents,
 		State: "operation." + string(r.State), Created: r.CreatedAt, Before: dueOf(r),
 	}
 }
@@ -128,7 +125,7 @@ func dueOf(r *confirm.Record) time.Time {
 // waitingFor returns what waits for the caller, the oldest first, and where the next page
 // begins. A second step of a sign-in is for the page of that sign-in alone.
 func (a *API) waitingFor(ctx context.Context, after string, most int) (list []waiting, next string, err error) {
-	who, w := rest.Caller(ctx), visitorOf(ctx).words
+	who, w := rest.Caller(ctx), view.VisitorOf(ctx).Words
 	for {
 		records, err := a.Confirmations.Open(ctx, who.UserID, after, most+1)
 		if err != nil {
@@ -156,19 +153,19 @@ type confirmListView struct {
 
 func (a *API) confirmList(ctx context.Context, r struct {
 	After string `query:"after"`
-}) (view, error) {
+}) (view.View, error) {
 	if len(r.After) > 64 {
-		return view{}, fault.New(fault.InvalidParameters, "after: want the identifier of an operation")
+		return view.View{}, fault.New(fault.InvalidParameters, "after: want the identifier of an operation")
 	}
 	list, next, err := a.waitingFor(ctx, r.After, confirmPage)
 	if err != nil {
-		return view{}, err
+		return view.View{}, err
 	}
 	v := confirmListView{List: list}
 	if next != "" {
 		v.Next = "/confirm?after=" + next
 	}
-	return view{template: "confirm/list", title: "confirm.title", content: v}, nil
+	return view.View{Template: "confirm/list", Title: "confirm.title", Content: v}, nil
 }
 
 // confirmView is one record.
@@ -177,7 +174,7 @@ type confirmView struct {
 	Operator string // who asks for the user; "" for the user
 	Type     string // of signature, in words; "" with Ways
 	Ways     []confirmWay
-	Signer   *certificate
+	Signer   *view.Certificate
 	Group    string         // check number
 	Values   []confirmValue // in words
 	Exact    []confirmValue // all that is confirmed beside the documents, as it is digested
@@ -244,7 +241,7 @@ func (a *API) confirmOne(ctx context.Context, r struct {
 	ID       string `path:"id"`
 	Others   string `query:"others"`
 	Declined string `query:"declined"`
-}) (view, error) {
+}) (view.View, error) {
 	v, err := a.confirmed(ctx, r.ID, r.Others != "")
 	v.mark(marksIn(r.Declined))
 	return v.shown(), err
@@ -260,7 +257,7 @@ func (a *API) confirmed(ctx context.Context, id string, others bool) (v confirmV
 	if err != nil {
 		return v, err
 	}
-	v = a.confirmView(visitorOf(ctx).words, &p.Record, &content)
+	v = a.confirmView(view.VisitorOf(ctx).Words, &p.Record, &content)
 	if v.Signer, err = a.signer(ctx, content.Fields.Certificate); err != nil {
 		return v, err
 	}
@@ -268,22 +265,22 @@ func (a *API) confirmed(ctx context.Context, id string, others bool) (v confirmV
 }
 
 // shown returns the page.
-func (v confirmView) shown() view {
-	shown := view{template: "confirm/one", title: "confirm.one", content: v, pictures: v.QR != ""}
+func (v confirmView) shown() view.View {
+	shown := view.View{Template: "confirm/one", Title: "confirm.one", Content: v, Pictures: v.QR != ""}
 	if !v.Open {
-		shown.title = "confirm.answered"
+		shown.Title = "confirm.answered"
 	}
 	switch {
 	case v.Waits != "":
-		shown.script = waitScript
+		shown.Script = view.WaitScript
 	case v.Passkey != "":
-		shown.script = rest.PasskeyScript
+		shown.Script = rest.PasskeyScript
 	}
 	return shown
 }
 
 // signer returns the certificate of the caller with a digest, nil for none.
-func (a *API) signer(ctx context.Context, digest []byte) (*certificate, error) {
+func (a *API) signer(ctx context.Context, digest []byte) (*view.Certificate, error) {
 	if len(digest) == 0 {
 		return nil, nil
 	}
@@ -293,7 +290,7 @@ func (a *API) signer(ctx context.Context, digest []byte) (*certificate, error) {
 	}
 	for _, c := range list {
 		if bytes.Equal(c.Digest(), digest) {
-			shown := describe(c, a.Now())
+			shown := view.DescribeCertificate(c, a.Now())
 			return &shown, nil
 		}
 	}
@@ -315,11 +312,11 @@ func (a *API) toConfirm(ctx context.Context, who audit.Principal, id string) (co
 }
 
 // confirmView describes a record by the fields whose digest is confirmed.
-func (a *API) confirmView(w *words, r *confirm.Record, c *confirm.Content) confirmView {
+func (a *API) confirmView(w *view.Words, r *confirm.Record, c *confirm.Content) confirmView {
 	f := &c.Fields
 	v := confirmView{waiting: a.waiting(w, r), Operator: r.Operator, Group: what.CheckNumber(r.Action, r.What)}
 	exact := func(name, value string) {
-		v.Exact = append(v.Exact, confirmValue{Name: name, Value: visible(value), Raw: true})
+		v.Exact = append(v.Exact, confirmValue{Name: name, Value: view.Visible(value), Raw: true})
 	}
 	for _, one := range []confirmValue{
 		{Name: "action", Value: f.Action}, {Name: "certificate", Value: hex.EncodeToString(f.Certificate)},
@@ -342,8 +339,8 @@ func (a *API) confirmView(w *words, r *confirm.Record, c *confirm.Content) confi
 			}
 			exact(prefix+one.Name, text)
 			if !slices.Contains(said, one.Name) {
-				inWords := w.confirmed(one)
-				inWords.Value = visible(inWords.Value)
+				inWords := confirmed(w, one)
+				inWords.Value = view.Visible(inWords.Value)
 				list = append(list, inWords)
 			}
 		}
@@ -351,7 +348,7 @@ func (a *API) confirmView(w *words, r *confirm.Record, c *confirm.Content) confi
 	}
 	ways, documents := f.InWays()
 	for i, way := range ways {
-		kind, said := w.signatureKind(way)
+		kind, said := signatureKind(w, way)
 		if len(ways) == 1 {
 			v.Type, v.Values = kind, describe("", way.Parameters, said)
 			break
@@ -370,7 +367,7 @@ func (a *API) confirmView(w *words, r *confirm.Record, c *confirm.Content) confi
 			}
 			d := &f.Documents[i]
 			shown := confirmDocument{
-				Index: i, Name: visible(d.Name), Size: d.Size, Digest: hex.EncodeToString(d.Digest), Hash: d.Hash,
+				Index: i, Name: view.Visible(d.Name), Size: d.Size, Digest: hex.EncodeToString(d.Digest), Hash: d.Hash,
 				Known: d.Hash == "", Related: d.Original != nil, State: "confirm.document." + string(states[i]),
 			}
 			if n == 0 && len(v.Ways) > 0 {
@@ -384,7 +381,7 @@ func (a *API) confirmView(w *words, r *confirm.Record, c *confirm.Content) confi
 
 // offer adds what the user can do now.
 func (a *API) offer(ctx context.Context, who audit.Principal, p *confirm.Prompt, others bool, v *confirmView) error {
-	r, w := &p.Record, visitorOf(ctx).words
+	r, w := &p.Record, view.VisitorOf(ctx).Words
 	own := r.ClientID == a.settings.ClientID
 	switch {
 	case r.State.Final() || !a.Now().Before(dueOf(r)):
@@ -405,7 +402,7 @@ func (a *API) offer(ctx context.Context, who audit.Principal, p *confirm.Prompt,
 	if !challenged || others {
 		list, err := a.Steps.Choices(ctx, confirmer(who), r)
 		if f, ok := fault.As(err); ok {
-			v.Problem, v.Detail = w.fault(f), f.Message
+			v.Problem, v.Detail = w.Fault(f), f.Message
 			return nil
 		}
 		if err != nil {
@@ -431,7 +428,7 @@ func (a *API) offer(ctx context.Context, who audit.Principal, p *confirm.Prompt,
 			if err != nil {
 				return err
 			}
-			v.QR = dataOf("image/gif", picture)
+			v.QR = view.DataURL("image/gif", picture)
 		}
 	}
 	v.Again = !v.Device && r.Method != "oath" && v.Code // nothing is sent for a code of an app or a passkey

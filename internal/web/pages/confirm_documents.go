@@ -13,6 +13,8 @@ import (
 	"unicode/utf8"
 
 	"tamga/internal/domain/fault"
+	"tamga/internal/web/pages/pdfjs"
+	"tamga/internal/web/pages/view"
 	"tamga/internal/web/rest"
 )
 
@@ -99,7 +101,7 @@ type pdfView struct {
 	Script, Worker string // addresses
 }
 
-//go:embed view.js
+//go:embed confirm/view.js
 var viewScript string
 
 // showPDFToConfirm shows a PDF that waits, page by page. The browser draws exactly the bytes
@@ -107,20 +109,20 @@ var viewScript string
 func (a *API) showPDFToConfirm(ctx context.Context, r struct {
 	ID    string `path:"id"`
 	Index string `path:"index"`
-}) (view, error) {
+}) (view.View, error) {
 	d, name, err := a.openToConfirm(ctx, toSee{ID: r.ID, Index: r.Index})
 	if err != nil {
-		return view{}, err
+		return view.View{}, err
 	}
 	is, err := isPDF(d)
 	if err == nil && !is {
 		err = fault.New(fault.InvalidContent, "only pictures, texts and PDF are shown here: download the document instead")
 	}
 	if err != nil {
-		return view{}, err
+		return view.View{}, err
 	}
-	v := pdfView{ID: r.ID, Name: name, Size: d.Size(), Document: "/confirm/" + r.ID + "/documents/" + r.Index, Script: pdfMain, Worker: pdfWorker}
-	return view{template: "confirm/pdf", title: "confirm.pdf", script: viewScript, modules: a.pdfModules(), content: v}, nil
+	v := pdfView{ID: r.ID, Name: name, Size: d.Size(), Document: "/confirm/" + r.ID + "/documents/" + r.Index, Script: pdfjs.Main, Worker: pdfjs.Worker}
+	return view.View{Template: "confirm/pdf", Title: "confirm.pdf", Script: viewScript, Modules: pdfjs.Modules(a.settings.Address), Content: v}, nil
 }
 
 // kindOf returns the media type of a small picture or text, "" for anything else.

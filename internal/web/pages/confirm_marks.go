@@ -11,6 +11,7 @@ import (
 
 	"tamga/internal/domain/confirm/what"
 	"tamga/internal/domain/fault"
+	"tamga/internal/web/pages/view"
 	"tamga/internal/web/rest"
 )
 
@@ -83,7 +84,7 @@ type wrongCode struct {
 func (w wrongCode) Unwrap() error { return w.error }
 
 // Again returns the confirmation with the reason above the code.
-func (w wrongCode) Again(why Refusal) view {
+func (w wrongCode) Again(why view.Refusal) view.View {
 	w.form.Wrong = why.Sentence
 	return w.form.shown()
 }

@@ -12,6 +12,7 @@ import (
 	"tamga/internal/domain/confirm"
 	"tamga/internal/domain/confirm/what"
 	"tamga/internal/domain/keys"
+	"tamga/internal/web/pages/view"
 )
 
 // TestSignatureKind checks what a signature that waits is called, and that nothing is lost: what has
@@ -39,9 +40,9 @@ func TestSignatureKind(t *testing.T) {
 		}
 		content := &confirm.Content{Fields: what.Fields{Action: "SignDocument", SignatureType: c.kind, Parameters: values}}
 		for i, want := range []string{c.en, c.ru} {
-			v := a.confirmView(languages[i], &confirm.Record{}, content)
+			v := a.confirmView(view.Languages[i], &confirm.Record{}, content)
 			if v.Type != want {
-				t.Errorf("%s %v: %s: %q, want %q", c.kind, c.params, languages[i].language, v.Type, want)
+				t.Errorf("%s %v: %s: %q, want %q", c.kind, c.params, view.Languages[i].Language, v.Type, want)
 			}
 			if len(v.Exact) < len(c.params)+1 {
 				t.Errorf("%s %v: only %d exact values", c.kind, c.params, len(v.Exact))
@@ -70,7 +71,7 @@ func TestConfirmedWays(t *testing.T) {
 	for i := range shownDocuments + 5 {
 		f.Documents = append(f.Documents, what.Document{Name: string(rune('a' + i%26)), Way: 1 - i%2})
 	}
-	v := a.confirmView(languages[0], &confirm.Record{Documents: len(f.Documents)}, &confirm.Content{Fields: f})
+	v := a.confirmView(view.Languages[0], &confirm.Record{Documents: len(f.Documents)}, &confirm.Content{Fields: f})
 	want := []confirmWay{{"PDF, CMS", 102, []confirmValue{{Name: "Reason in the PDF", Value: "x"}}}, {"CAdES-BES, detached", 103, nil}}
 	if d := cmp.Diff(want, v.Ways); d != "" || v.Type != "" || v.Cut != 5 || len(v.Listed) != shownDocuments {
 		t.Errorf("%s; type %q, %d documents, %d more", d, v.Type, len(v.Listed), v.Cut)
@@ -112,7 +113,7 @@ func TestConfirmedWords(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, v := range list.List() {
-			got := languages[1].confirmed(v)
+			got := confirmed(view.Languages[1], v)
 			if got.Raw || v.Name == "operation" && got.Value == v.Value {
 				t.Errorf("%s %q has no words", v.Name, v.Value)
 			}
@@ -122,7 +123,7 @@ func TestConfirmedWords(t *testing.T) {
 		}
 	}
 	for value, want := range map[string]string{"1h0m0s": "1h0m0s", "x": "x", "-24h": "-24h", "24h": "1 day"} {
-		if got := languages[0].confirmedText(what.Value{Name: "life", Value: value}); got != want {
+		if got := confirmedText(view.Languages[0], what.Value{Name: "life", Value: value}); got != want {
 			t.Errorf("%q is %q, want %q", value, got, want)
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"tamga/internal/domain/oath"
 	"tamga/internal/domain/passkey"
 	"tamga/internal/domain/signin"
+	"tamga/internal/web/pages/view"
 	"tamga/internal/web/rest"
 )
 
@@ -71,8 +72,8 @@ func (a *API) deviceRoutes() []rest.Route {
 		return rest.Handle("POST /devices/do/"+path, name, rest.SignedIn, a.onFactors(path, f)).Answering(rest.Redirect{})
 	}
 	return []rest.Route{
-		page("GET /devices", "DevicesPage", rest.SignedIn, a.devicesPage),
-		page("GET /devices/activation", "ActivationPage", rest.SignedIn, a.activation),
+		view.Handle("GET /devices", "DevicesPage", rest.SignedIn, a.devicesPage),
+		view.Handle("GET /devices/activation", "ActivationPage", rest.SignedIn, a.activation),
 		rest.Handle("POST /devices/do/prove", "ProveByPage", rest.SignedIn, a.prove).Answering(rest.Redirect{}),
 		rest.Handle("POST /devices/do/activate", "ActivateDeviceByPage", rest.SignedIn, a.activate).Answering(rest.Redirect{}),
 		post("code", "ResendActivationByPage", func(ctx context.Context, who audit.Principal, form rest.Form) error {
@@ -81,7 +82,7 @@ func (a *API) deviceRoutes() []rest.Route {
 		post("cancel", "CancelActivationByPage", func(ctx context.Context, who audit.Principal, _ rest.Form) error {
 			return a.Devices.DeleteKInit(ctx, who, who.UserID)
 		}),
-		page("POST /devices/do/verify", "VerifyDeviceByPage", rest.SignedIn, a.verifyDevice),
+		view.Handle("POST /devices/do/verify", "VerifyDeviceByPage", rest.SignedIn, a.verifyDevice),
 		post("block", "BlockDeviceByPage", func(ctx context.Context, who audit.Principal, form rest.Form) error {
 			_, err := a.Devices.SetBlocked(ctx, who, who.UserID, form.Get("device"), true)
 			return err
@@ -107,7 +108,7 @@ func (a *API) deviceRoutes() []rest.Route {
 		}),
 		post("contact-codes", "SetContactForCodesByPage", a.onContact(a.Contacts.SetSecondaryAuth)),
 		post("contact-delete", "DeleteContactByPage", a.deleteContact),
-		page("POST /devices/do/app", "AddAppByPage", rest.SignedIn, a.addApp),
+		view.Handle("POST /devices/do/app", "AddAppByPage", rest.SignedIn, a.addApp),
 		rest.Handle("POST /devices/do/app-check", "CheckAppByPage", rest.SignedIn, a.checkApp).Answering(rest.Redirect{}),
 		post("app-delete", "DeleteAppByPage", func(ctx context.Context, who audit.Principal, _ rest.Form) error {
 			return a.Apps.RemoveToken(ctx, who, who.UserID)
@@ -155,7 +156,7 @@ func (a *API) factors(ctx context.Context, who audit.Principal) (f factors, err 
 
 // mayChange asks [signin.Service] whether the person may change them.
 func (a *API) mayChange(ctx context.Context) (prove bool, err error) {
-	return a.Own.MayChangeFactors(ctx, rest.Caller(ctx), time.Unix(visitorOf(ctx).session.Proved, 0))
+	return a.Own.MayChangeFactors(ctx, rest.Caller(ctx), time.Unix(view.VisitorOf(ctx).Session.Proved, 0))
 }
 
 // allowed is mayChange for a form.
@@ -172,7 +173,7 @@ func (a *API) onFactors(path string, do func(ctx context.Context, who audit.Prin
 		if err == nil {
 			err = do(ctx, who, r.Body)
 		}
-		return seeOther("/devices?done=" + path), err
+		return view.SeeOther("/devices?done=" + path), err
 	}
 }
 
@@ -218,8 +219,8 @@ func (a *API) deleteContact(ctx context.Context, who audit.Principal, form rest.
 
 // proofText is what a person confirms before changing factors. It names the session, so
 // that the confirmation is of no use to another one.
-func proofText(w *words, who audit.Principal) string {
-	return w.text("devices.proof", who.TokenID[:min(len(who.TokenID), 13)])
+func proofText(w *view.Words, who audit.Principal) string {
+	return w.Text("devices.proof", who.TokenID[:min(len(who.TokenID), 13)])
 }
 
 // prove begins the confirmation after which the session may change factors.
@@ -229,13 +230,13 @@ func (a *API) prove(ctx context.Context, _ formed) (rest.Redirect, error) {
 		return rest.Redirect{}, fault.New(fault.AccessDenied, "only the user changes the own devices and contacts")
 	}
 	c := &signin.Confirmer{Who: who, Client: signin.Client{ConfirmMethods: confirm.MethodNames()}}
-	r, err := a.TextRecord(ctx, c, proofText(visitorOf(ctx).words, who), "")
+	r, err := a.TextRecord(ctx, c, proofText(view.VisitorOf(ctx).Words, who), "")
 	return rest.Redirect{Location: "/confirm/" + r.ID, See: true}, err
 }
 
 // proved spends a confirmation of prove and notes it in the session.
 func (a *API) proved(ctx context.Context, r *confirm.Record) (rest.Redirect, error) {
-	to := seeOther("/devices?done=prove")
+	to := view.SeeOther("/devices?done=prove")
 	who := rest.Caller(ctx)
 	content, err := a.Confirmations.Content(ctx, who, r.ID)
 	if err != nil {
@@ -243,14 +244,14 @@ func (a *API) proved(ctx context.Context, r *confirm.Record) (rest.Redirect, err
 	}
 	ours := false
 	for _, v := range content.Fields.Arguments.List() {
-		ours = ours || v.Name == "scope" && slices.ContainsFunc(languages, func(w *words) bool { return v.Value == proofText(w, who) })
+		ours = ours || v.Name == "scope" && slices.ContainsFunc(view.Languages, func(w *view.Words) bool { return v.Value == proofText(w, who) })
 	}
 	if !ours {
 		return to, fault.New(fault.InvalidTransaction, "this confirmation belongs to another session")
 	}
 	spent, err := a.Confirmations.Spend(ctx, who, r.ID, r.What, lock.Set{}, func(context.Context, *confirm.Record) error { return nil })
 	if err == nil && spent { // a repetition of a form proves nothing again
-		s := visitorOf(ctx).session
+		s := view.VisitorOf(ctx).Session
 		s.Proved = a.Now().Unix()
 		to.Cookie, err = a.begin(s)
 	}
@@ -301,13 +302,13 @@ type seen struct {
 	Done    string `query:"done"`
 }
 
-func (a *API) devicesPage(ctx context.Context, r seen) (view, error) {
+func (a *API) devicesPage(ctx context.Context, r seen) (view.View, error) {
 	v, err := a.devicesView(ctx, r)
 	return v.shown(), err
 }
 
-func (v devicesView) shown() view {
-	return view{template: "devices/devices", title: "devices.title", content: v}
+func (v devicesView) shown() view.View {
+	return view.View{Template: "account/devices", Title: "devices.title", Content: v}
 }
 
 // Forms of the page of devices that a refusal is shown at, besides those of contacts.
@@ -325,7 +326,7 @@ type refusedFactor struct {
 func (r refusedFactor) Unwrap() error { return r.error }
 
 // Again returns the page with the reason at the field.
-func (r refusedFactor) Again(why Refusal) view {
+func (r refusedFactor) Again(why view.Refusal) view.View {
 	r.page.Sentence, r.page.Detail = why.Sentence, why.Detail
 	return r.page.shown()
 }
@@ -352,7 +353,7 @@ func (a *API) devicesView(ctx context.Context, r seen) (devicesView, error) {
 		return devicesView{}, err
 	}
 	v := devicesView{Pending: f.devices.KInit != nil, Token: f.token.Serial, App: f.token.App, Checked: r.Checked && f.token.App, Locked: f.token.LockedUntil}
-	v.Done = visitorOf(ctx).words.done("devices", r.Done)
+	v.Done = view.VisitorOf(ctx).Words.Done("devices", r.Done)
 	v.HasPasskeys, v.PasskeyMethod, v.Passkeys = a.Passkeys != nil, slices.Contains(f.methods, passkey.Method), f.passkeys
 	v.AppMethod = slices.Contains(f.methods, oath.Method)
 	v.CodeMethod = slices.Contains(f.methods, contact.Phone.Method) || slices.Contains(f.methods, contact.Email.Method)
@@ -412,21 +413,21 @@ type pictureView struct {
 
 // activation shows the QR code of the device to be, which only a person who may change
 // factors sees.
-func (a *API) activation(ctx context.Context, _ struct{}) (view, error) {
+func (a *API) activation(ctx context.Context, _ struct{}) (view.View, error) {
 	who, err := a.allowed(ctx)
 	if err != nil {
-		return view{}, err
+		return view.View{}, err
 	}
 	k, err := a.Devices.GetKInit(ctx, who, who.UserID)
 	if err != nil {
-		return view{}, err
+		return view.View{}, err
 	}
-	v := pictureView{Hint: "devices.scan", QR: dataOf("image/gif", k.QR), Text: k.QRText, Before: k.NotAfter, Pending: true}
+	v := pictureView{Hint: "devices.scan", QR: view.DataURL("image/gif", k.QR), Text: k.QRText, Before: k.NotAfter, Pending: true}
 	if k.Activation {
 		v.Hint = "devices.scan_code"
 		f, err := a.factors(ctx, who)
 		if err != nil {
-			return view{}, err
+			return view.View{}, err
 		}
 		for _, c := range f.contacts {
 			if c.Confirmed {
@@ -434,28 +435,28 @@ func (a *API) activation(ctx context.Context, _ struct{}) (view, error) {
 			}
 		}
 	}
-	return view{template: "devices/picture", title: "devices.activate", pictures: true, content: v}, nil
+	return view.View{Template: "account/picture", Title: "devices.activate", Pictures: true, Content: v}, nil
 }
 
-func (a *API) verifyDevice(ctx context.Context, r formed) (view, error) {
+func (a *API) verifyDevice(ctx context.Context, r formed) (view.View, error) {
 	who, err := a.allowed(ctx)
 	if err != nil {
-		return view{}, err
+		return view.View{}, err
 	}
 	made, err := a.Devices.BeginVerification(ctx, who, who.UserID, r.Body.Get("device"))
-	v := pictureView{Hint: "devices.scan_verify", QR: dataOf("image/gif", made.QR), Text: made.QRText}
-	return view{template: "devices/picture", title: "devices.verify", pictures: true, content: v}, err
+	v := pictureView{Hint: "devices.scan_verify", QR: view.DataURL("image/gif", made.QR), Text: made.QRText}
+	return view.View{Template: "account/picture", Title: "devices.verify", Pictures: true, Content: v}, err
 }
 
 // addApp shows the secret of an app once: it is not readable later.
-func (a *API) addApp(ctx context.Context, _ formed) (view, error) {
+func (a *API) addApp(ctx context.Context, _ formed) (view.View, error) {
 	who, err := a.allowed(ctx)
 	if err != nil {
-		return view{}, err
+		return view.View{}, err
 	}
 	made, err := a.Apps.CreateAppToken(ctx, who, who.UserID)
-	v := pictureView{Hint: "devices.scan_app", QR: dataOf("image/gif", made.QR), Secret: made.Secret}
-	return view{template: "devices/picture", title: "devices.app", pictures: true, content: v}, err
+	v := pictureView{Hint: "devices.scan_app", QR: view.DataURL("image/gif", made.QR), Secret: made.Secret}
+	return view.View{Template: "account/picture", Title: "devices.app", Pictures: true, Content: v}, err
 }
 
 // errAppCode says what a person can do about a wrong code of an app.
@@ -472,5 +473,5 @@ func (a *API) checkApp(ctx context.Context, r formed) (rest.Redirect, error) {
 	if fault.Is(err, fault.InvalidCode) { // the service speaks of two codes, which only operators can give
 		err = errAppCode.With(err)
 	}
-	return seeOther("/devices?checked=true"), a.atField(ctx, err, codeOfApp, "")
+	return view.SeeOther("/devices?checked=true"), a.atField(ctx, err, codeOfApp, "")
 }

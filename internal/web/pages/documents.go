@@ -11,13 +11,14 @@ import (
 
 	"tamga/internal/domain/document"
 	"tamga/internal/domain/fault"
+	"tamga/internal/web/pages/view"
 	"tamga/internal/web/rest"
 )
 
 func (a *API) documentRoutes() []rest.Route {
 	return []rest.Route{
-		page("GET /documents", "DocumentsPage", rest.SignedIn, a.documentsPage),
-		page("GET /documents/{id}", "DocumentPage", rest.SignedIn, a.documentPage),
+		view.Handle("GET /documents", "DocumentsPage", rest.SignedIn, a.documentsPage),
+		view.Handle("GET /documents/{id}", "DocumentPage", rest.SignedIn, a.documentPage),
 		rest.Handle("POST /documents/{id}/do/keep", "KeepDocumentByPage", rest.SignedIn, a.keepDocument).Answering(rest.Redirect{}),
 		rest.Handle("POST /documents/{id}/do/delete", "DeleteDocumentByPage", rest.SignedIn, a.deleteDocument).Answering(rest.Redirect{}),
 	}
@@ -35,20 +36,20 @@ type documentsView struct {
 // last one.
 func (a *API) documentsPage(ctx context.Context, r struct {
 	Before string `query:"before"`
-}) (view, error) {
+}) (view.View, error) {
 	older, err := positionOf(r.Before)
 	if err != nil {
-		return view{}, err
+		return view.View{}, err
 	}
 	list, err := a.Documents.Newest(ctx, rest.Caller(ctx), older, documentsOfPage)
 	if err != nil {
-		return view{}, err
+		return view.View{}, err
 	}
 	v := documentsView{List: list}
 	if n := len(list); n == documentsOfPage {
 		v.Next = "/documents?before=" + strconv.FormatInt(list[n-1].Uploaded.UnixMilli(), 10) + "." + list[n-1].ID
 	}
-	return view{template: "documents/list", title: "documents.title", content: v}, nil
+	return view.View{Template: "sign/documents", Title: "documents.title", Content: v}, nil
 }
 
 // positionOf reads the position that an address names, "" for the beginning.
@@ -72,11 +73,11 @@ type documentView struct {
 
 func (a *API) documentPage(ctx context.Context, r struct {
 	ID string `path:"id"`
-}) (view, error) {
+}) (view.View, error) {
 	who := rest.Caller(ctx)
 	info, err := a.Documents.Info(ctx, who, r.ID)
 	if err != nil {
-		return view{}, err
+		return view.View{}, err
 	}
 	rest.Concerning(ctx, "document "+info.ID)
 	v := documentView{Info: info, Digest: hex.EncodeToString(info.Hash)}
@@ -85,10 +86,10 @@ func (a *API) documentPage(ctx context.Context, r struct {
 		if err == nil {
 			v.From = &from
 		} else if !fault.Is(err, fault.NotFound) {
-			return view{}, err
+			return view.View{}, err
 		}
 	}
-	return view{template: "documents/one", title: "documents.one", content: &v}, nil
+	return view.View{Template: "sign/document", Title: "documents.one", Content: &v}, nil
 }
 
 // onDocument is a form about a document.

@@ -9,6 +9,7 @@ import (
 	"tamga/internal/domain/operation"
 	"tamga/internal/domain/signing"
 	"tamga/internal/sigtest"
+	"tamga/internal/web/pages/view"
 	"tamga/sig"
 	"tamga/sig/cades"
 	"tamga/sig/ooxml"
@@ -27,10 +28,10 @@ func TestWaysToSign(t *testing.T) {
 			t.Errorf("%+v", f)
 		}
 		names[f.Name] = true
-		for _, w := range languages {
-			_, known := w.texts["format."+f.Name]
-			if got := w.wayToSign(f); known == (f.Name == "madeup") || got == "" || !known && got != "A made-up file" {
-				t.Errorf("%s in %s: %q", f.Name, w.language, got)
+		for _, w := range view.Languages {
+			_, known := w.Lookup("format." + f.Name)
+			if got := wayToSign(w, f); known == (f.Name == "madeup") || got == "" || !known && got != "A made-up file" {
+				t.Errorf("%s in %s: %q", f.Name, w.Language, got)
 			}
 		}
 	}

@@ -11,47 +11,12 @@ import (
 	"strings"
 
 	"tamga/internal/domain/approval"
-	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/signing"
+	"tamga/internal/web/pages/pdfjs"
+	"tamga/internal/web/pages/view"
 	"tamga/internal/web/rest"
 )
-
-// visitor is what the Middleware knows of a request.
-type visitor struct {
-	words    *words
-	path     string
-	here     string // path and query
-	read     bool   // the request reads and changes nothing
-	brand    string // name of the installation
-	verifies bool   // there is a page that verifies
-	session  session
-	sessions Sessions
-}
-
-type visitorKey struct{}
-
-// visitorOf returns the visitor of a request that came through the Middleware.
-func visitorOf(ctx context.Context) *visitor {
-	if v, ok := ctx.Value(visitorKey{}).(*visitor); ok {
-		return v
-	}
-	return &visitor{words: languages[0], path: "/", here: "/"}
-}
-
-// callerOf returns the person of the frame. On a page for everybody, the steps of a request do not
-// identify the caller, but a person with a session shall still see the way to their pages.
-func callerOf(ctx context.Context) audit.Principal {
-	who, v := rest.Caller(ctx), visitorOf(ctx)
-	if who.UserID != "" || v.session.Token == "" {
-		return who
-	}
-	who, err := v.sessions.Authenticate(ctx, v.session.Token)
-	if err != nil { // the session has ended
-		return audit.Principal{}
-	}
-	return who
-}
 
 // Middleware is in front of the pages. It finds the language, refuses forms of other sites, and
 // turns the cookie of a session into the access token of its sign-in. It renews the cookie
@@ -63,24 +28,24 @@ func (a *API) Middleware(next http.Handler) http.Handler {
 	}))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		cookies := r.Header.Get("Cookie")
-		v := &visitor{
-			brand: a.settings.Name,
-			words: wordsIn(rest.LanguageFor(a.settings.Language, r.Header.Get("Accept-Language"), cookieOf(cookies, languageCookie))),
-			path:  r.URL.Path, here: r.URL.RequestURI(), read: r.Method == http.MethodGet || r.Method == http.MethodHead,
-			verifies: a.Verifier != nil, sessions: a.Sessions,
+		v := &view.Visitor{
+			Brand: a.settings.Name,
+			Words: view.WordsIn(rest.LanguageFor(a.settings.Language, r.Header.Get("Accept-Language"), cookieOf(cookies, languageCookie))),
+			Path:  r.URL.Path, Here: r.URL.RequestURI(), Read: r.Method == http.MethodGet || r.Method == http.MethodHead,
+			Verifies: a.Verifier != nil, Sessions: a.Sessions,
 		}
-		if !v.read { // the switch of the language leads to a page
-			v.here = pageOf(v.here)
+		if !v.Read { // the switch of the language leads to a page
+			v.Here = pageOf(v.Here)
 		}
-		r = r.WithContext(context.WithValue(r.Context(), visitorKey{}, v))
+		r = r.WithContext(view.WithVisitor(r.Context(), v))
 		r.Header.Del("Authorization") // a page knows people by their sessions only
 		if s, ok := a.openSession(cookies); ok {
-			v.session = s
+			v.Session = s
 			r.Header.Set("Authorization", "Bearer "+s.Token)
 			a.renew(w, s)
 		}
 		w.Header().Set("Cache-Control", "no-store")
-		if strings.HasPrefix(v.path, assets) { // their addresses have their versions
+		if strings.HasPrefix(v.Path, pdfjs.Folder) { // their addresses have their versions
 			w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
 		}
 		// With no-referrer, browsers send "Origin: null" with our own forms.
@@ -94,32 +59,32 @@ func (a *API) Middleware(next http.Handler) http.Handler {
 // the sign-in. A form says that it was not carried out, because a person would not see that from
 // a page to sign in. The script of an upload shows this at the form, which keeps its files.
 func (a *API) Present(ctx context.Context, err error) rest.Refusal {
-	v := visitorOf(ctx)
+	v := view.VisitorOf(ctx)
 	f, ok := fault.As(err)
 	if !ok {
 		f = fault.New(fault.Failed, "")
 	}
-	sentence, detail := v.words.refusal(f)
-	about := refusedView{Sentence: sentence, Detail: detail, Back: back(v), BackKey: "refused.back"}.view()
+	sentence, detail := v.Words.Refusal(f)
+	about := view.RefusalPage{Sentence: sentence, Detail: detail, Back: back(v), BackKey: "refused.back"}.View()
 	switch {
 	case f.Code != fault.Unauthorized:
-	case v.read:
-		return redirected{"/sign-in?to=" + url.QueryEscape(v.here)}
-	case v.path == "/sign-out": // nothing is left to do
+	case v.Read:
+		return redirected{"/sign-in?to=" + url.QueryEscape(v.Here)}
+	case v.Path == "/sign-out": // nothing is left to do
 		return redirected{"/?done=sign_out"}
 	default:
-		about = view{template: "ended", title: "ended.title", content: "/sign-in?to=" + url.QueryEscape(back(v))}
+		about = view.View{Template: "ended", Title: "ended.title", Content: "/sign-in?to=" + url.QueryEscape(back(v))}
 	}
-	if v.path == SignedInPath && v.session.Token == "" { // a sign-in that failed
-		about = refusedView{Sentence: sentence, Detail: detail, Back: "/sign-in", BackKey: "frame.sign_in"}.view()
+	if v.Path == SignedInPath && v.Session.Token == "" { // a sign-in that failed
+		about = view.RefusalPage{Sentence: sentence, Detail: detail, Back: "/sign-in", BackKey: "frame.sign_in"}.View()
 	}
 	if h, waits := errors.AsType[approval.Waits](err); waits {
-		about = waitsView(v.words, &h.Request, back(v))
+		about = waitsView(v.Words, &h.Request, back(v))
 	}
-	if form, again := errors.AsType[Refused](err); again && f.Code != fault.Unauthorized {
-		about = form.Again(Refusal{Code: f.Code, Sentence: sentence, Detail: detail, Back: back(v)})
+	if form, again := errors.AsType[view.Refused](err); again && f.Code != fault.Unauthorized {
+		about = form.Again(view.Refusal{Code: f.Code, Sentence: sentence, Detail: detail, Back: back(v)})
 	}
-	shown, failed := about.render(ctx)
+	shown, failed := about.Render(ctx)
 	if failed != nil { // a template of ours is wrong
 		shown = rest.Page{Content: strings.NewReader(template.HTMLEscapeString(sentence))}
 	}
@@ -132,25 +97,25 @@ func (a *API) Present(ctx context.Context, err error) rest.Refusal {
 }
 
 // back returns the page that a person who was refused goes on at.
-func back(v *visitor) string {
+func back(v *view.Visitor) string {
 	switch {
-	case v.read && v.session.Token != "":
+	case v.Read && v.Session.Token != "":
 		return above(v)
-	case v.read:
+	case v.Read:
 		return "/"
 	}
-	return pageOf(v.here)
+	return pageOf(v.Here)
 }
 
 // above returns the page above one of operators: the list that has the object, or the list
 // without a search. It returns the start for any other page.
-func above(v *visitor) string {
-	parts := strings.Split(strings.TrimPrefix(v.path, "/"), "/")
+func above(v *view.Visitor) string {
+	parts := strings.Split(strings.TrimPrefix(v.Path, "/"), "/")
 	switch {
 	case parts[0] != "operator" || len(parts) == 1:
 		return "/start"
-	case len(parts) == 2 && v.here != v.path: // a search
-		return v.path
+	case len(parts) == 2 && v.Here != v.Path: // a search
+		return v.Path
 	}
 	return "/" + strings.Join(parts[:len(parts)-1], "/")
 }

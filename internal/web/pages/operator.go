@@ -4,6 +4,7 @@ package pages
 
 import (
 	"context"
+	"html/template"
 	"slices"
 	"strings"
 	"time"
@@ -22,6 +23,7 @@ import (
 	"tamga/internal/domain/signin"
 	"tamga/internal/domain/signing"
 	"tamga/internal/domain/user"
+	"tamga/internal/web/pages/view"
 	"tamga/internal/web/rest"
 )
 
@@ -159,27 +161,27 @@ func (a *API) may(who audit.Principal, right rest.Right) bool {
 
 // office is an entry of the list of pages of operators.
 type office struct {
-	tab
+	view.Tab
 	right rest.Right
 }
 
 var offices = []office{
-	{tab{Address: "/operator/people", Key: "people.title"}, Operator},
-	{tab{Address: "/operator/requests", Key: "requests.title"}, Operator},
-	{tab{Address: "/operator/operations", Key: "operations.title"}, Operator},
-	{tab{Address: "/operator/approvals", Key: "approvals.title"}, Operator},
-	{tab{Address: "/operator/groups", Key: "groups.title"}, Administrator},
-	{tab{Address: "/operator/audit", Key: "audit.title"}, Auditor},
-	{tab{Address: "/operator/messages", Key: "messages.title"}, Administrator},
-	{tab{Address: "/operator/tokens", Key: "tokens.title"}, Administrator},
-	{tab{Address: "/operator/webhooks", Key: "webhooks.title"}, Administrator},
-	{tab{Address: "/operator/services", Key: "services.title"}, Auditor},
-	{tab{Address: "/operator/installation", Key: "installation.title"}, Auditor},
+	{view.Tab{Address: "/operator/people", Key: "people.title"}, Operator},
+	{view.Tab{Address: "/operator/requests", Key: "requests.title"}, Operator},
+	{view.Tab{Address: "/operator/operations", Key: "operations.title"}, Operator},
+	{view.Tab{Address: "/operator/approvals", Key: "approvals.title"}, Operator},
+	{view.Tab{Address: "/operator/groups", Key: "groups.title"}, Administrator},
+	{view.Tab{Address: "/operator/audit", Key: "audit.title"}, Auditor},
+	{view.Tab{Address: "/operator/messages", Key: "messages.title"}, Administrator},
+	{view.Tab{Address: "/operator/tokens", Key: "tokens.title"}, Administrator},
+	{view.Tab{Address: "/operator/webhooks", Key: "webhooks.title"}, Administrator},
+	{view.Tab{Address: "/operator/services", Key: "services.title"}, Auditor},
+	{view.Tab{Address: "/operator/installation", Key: "installation.title"}, Auditor},
 }
 
 // operatorView is what every page of operators has.
 type operatorView struct {
-	Tabs []tab
+	Tabs []view.Tab
 	Done string // key of what was done just now; "": nothing
 	Page any
 	// Sentence and Detail say why the form on the page was refused.
@@ -189,27 +191,27 @@ type operatorView struct {
 // refusedForm is a fault about a form of operators. Its page is the form with what was typed.
 type refusedForm struct {
 	error
-	form view
+	form view.View
 }
 
 func (r refusedForm) Unwrap() error { return r.error }
 
 // Again returns the form with the reason above it.
-func (r refusedForm) Again(why Refusal) view {
-	v := r.form.content.(operatorView)
+func (r refusedForm) Again(why view.Refusal) view.View {
+	v := r.form.Content.(operatorView)
 	v.Sentence, v.Detail = why.Sentence, why.Detail
-	r.form.content = v
+	r.form.Content = v
 	return r.form
 }
 
 // office returns a page of operators.
-func (a *API) office(ctx context.Context, template, title, done string, content any) view {
+func (a *API) office(ctx context.Context, template, title, done string, content any) view.View {
 	v := operatorView{Page: content}
-	who, here := rest.Caller(ctx), visitorOf(ctx).path
+	who, here := rest.Caller(ctx), view.VisitorOf(ctx).Path
 	for _, o := range offices {
 		if a.may(who, o.right) {
 			o.Here = here == o.Address || strings.HasPrefix(here, o.Address+"/")
-			v.Tabs = append(v.Tabs, o.tab)
+			v.Tabs = append(v.Tabs, o.Tab)
 		}
 	}
 	if d := a.commandsByName[done]; d != nil {
@@ -217,29 +219,29 @@ func (a *API) office(ctx context.Context, template, title, done string, content 
 	} else if done == lockLater || done == roleGone {
 		v.Done = "command.done." + done
 	}
-	return view{template: "operator/" + template, title: title, content: v}
+	return view.View{Template: "operator/" + template, Title: title, Content: v}
 }
 
 func (a *API) operatorRoutes() []rest.Route {
 	routes := []rest.Route{
-		page("GET /operator", "OperatorPage", Operator, a.operatorStart),
-		page("GET /operator/people", "GetUsers", Operator, a.people),
-		page("GET /operator/people/{id}", "GetUserById", Operator, a.person),
-		page("GET /operator/people/{id}/history", "ReadAudit", Operator, a.personHistory),
-		page("GET /operator/requests", "ListRequests", Operator, a.requests),
-		page("GET /operator/operations", "ListOperations", Operator, a.underWay),
-		page("GET /operator/approvals", "GetApprovals", Operator, a.approvals),
-		page("GET /operator/approvals/{request}", "GetApproval", Operator, a.approvalRequest),
-		page("GET /operator/groups", "ListGroups", Administrator, a.groups),
-		page("GET /operator/audit", "ReadAudit", Auditor, a.auditLog),
+		view.Handle("GET /operator", "OperatorPage", Operator, a.operatorStart),
+		view.Handle("GET /operator/people", "GetUsers", Operator, a.people),
+		view.Handle("GET /operator/people/{id}", "GetUserById", Operator, a.person),
+		view.Handle("GET /operator/people/{id}/history", "ReadAudit", Operator, a.personHistory),
+		view.Handle("GET /operator/requests", "ListRequests", Operator, a.requests),
+		view.Handle("GET /operator/operations", "ListOperations", Operator, a.underWay),
+		view.Handle("GET /operator/approvals", "GetApprovals", Operator, a.approvals),
+		view.Handle("GET /operator/approvals/{request}", "GetApproval", Operator, a.approvalRequest),
+		view.Handle("GET /operator/groups", "ListGroups", Administrator, a.groups),
+		view.Handle("GET /operator/audit", "ReadAudit", Auditor, a.auditLog),
 		rest.Handle("GET /operator/audit/export", "ExportAudit", Auditor, a.exportAudit).Answering(rest.File{}),
-		page("GET /operator/messages", "ListMessages", Administrator, a.messages),
-		page("GET /operator/messages/preview", "PreviewMessage", Administrator, a.previewMessage),
-		page("GET /operator/tokens", "ListTokens", Administrator, a.tokens),
-		page("GET /operator/webhooks", "ListWebhooks", Administrator, a.webhooks),
-		page("GET /operator/webhooks/{webhook}", "GetWebhook", Administrator, a.webhook),
-		page("GET /operator/services", "ListTSPServices", Auditor, a.services),
-		page("GET /operator/installation", "ShowInstallation", Auditor, a.installation),
+		view.Handle("GET /operator/messages", "ListMessages", Administrator, a.messages),
+		view.Handle("GET /operator/messages/preview", "PreviewMessage", Administrator, a.previewMessage),
+		view.Handle("GET /operator/tokens", "ListTokens", Administrator, a.tokens),
+		view.Handle("GET /operator/webhooks", "ListWebhooks", Administrator, a.webhooks),
+		view.Handle("GET /operator/webhooks/{webhook}", "GetWebhook", Administrator, a.webhook),
+		view.Handle("GET /operator/services", "ListTSPServices", Auditor, a.services),
+		view.Handle("GET /operator/installation", "ShowInstallation", Auditor, a.installation),
 	}
 	for _, g := range a.commandGroups {
 		routes = append(routes, a.commandRoutes(g)...)
@@ -250,12 +252,12 @@ func (a *API) operatorRoutes() []rest.Route {
 // operatorStart leads to the first page that the person may see.
 func (a *API) operatorStart(ctx context.Context, r struct {
 	Done string `query:"done"`
-}) (view, error) {
+}) (view.View, error) {
 	var s sections
 	who := rest.Caller(ctx)
 	var waiting []*keys.Request
 	var changes []approval.Request
-	err := sideBySide(
+	err := view.Concurrently(
 		func() (err error) {
 			waiting, err = a.Operators.Keys.WaitingFor(ctx, who, 0, pageRows)
 			return err
@@ -265,7 +267,7 @@ func (a *API) operatorStart(ctx context.Context, r struct {
 			return err
 		})
 	if err != nil {
-		return view{}, err
+		return view.View{}, err
 	}
 	facts := table{Title: "operator.waits", Facts: true}
 	for _, c := range []struct {
@@ -288,7 +290,7 @@ type sections struct {
 type table struct {
 	Title string // key
 	// Filters lead to parts of the list. One of them is the part that is shown.
-	Filters  []tab
+	Filters  []view.Tab
 	Head     []string // keys of the columns
 	Rows     []row
 	Facts    bool      // pairs of a name and a value
@@ -337,36 +339,45 @@ type shownCell struct {
 
 type shownLink struct{ Address, Text string }
 
-func (w *words) rows(t table) []shownRow {
+// functions are those of the templates of operators.
+func functions(w *view.Words) template.FuncMap {
+	return template.FuncMap{
+		"rows":  func(t table) []shownRow { return showRows(w, t) },
+		"cells": func(list []cell) []shownCell { return showCells(w, list) },
+		"links": func(list []link) []shownLink { return showLinks(w, list) },
+	}
+}
+
+func showRows(w *view.Words, t table) []shownRow {
 	head := make([]string, len(t.Head))
 	for i, key := range t.Head {
-		head[i] = w.text(key)
+		head[i] = w.Text(key)
 	}
 	rows := make([]shownRow, len(t.Rows))
 	for i := range t.Rows {
 		r := &t.Rows[i]
-		rows[i].Cells = w.cells(r.Cells)
+		rows[i].Cells = showCells(w, r.Cells)
 		for j := range min(len(head), len(r.Cells)) {
 			rows[i].Cells[j].Head = head[j]
 		}
-		rows[i].Commands = w.links(r.Commands)
+		rows[i].Commands = showLinks(w, r.Commands)
 	}
 	return rows
 }
 
-func (w *words) links(list []link) []shownLink {
+func showLinks(w *view.Words, list []link) []shownLink {
 	links := make([]shownLink, len(list))
 	for i, l := range list {
-		links[i] = shownLink{l.Address, w.text(l.Key)}
+		links[i] = shownLink{l.Address, w.Text(l.Key)}
 	}
 	return links
 }
 
-func (w *words) cells(list []cell) []shownCell {
+func showCells(w *view.Words, list []cell) []shownCell {
 	cells := make([]shownCell, len(list))
 	for i := range list {
 		c := &list[i]
-		cells[i] = shownCell{Text: w.shown(c), Address: c.Address, Code: c.Code}
+		cells[i] = shownCell{Text: cellText(w, c), Address: c.Address, Code: c.Code}
 		if c.Audited != "" || c.Beside != "" || c.Detail != "" || c.Bad || len(c.Notes) > 0 || len(c.Badges) > 0 {
 			cells[i].More = c
 		}
@@ -374,19 +385,19 @@ func (w *words) cells(list []cell) []shownCell {
 	return cells
 }
 
-// shown returns the text of a cell.
-func (w *words) shown(c *cell) string {
+// cellText returns the text of a cell.
+func cellText(w *view.Words, c *cell) string {
 	switch {
 	case c.Key != "":
-		return w.text(c.Key)
+		return w.Text(c.Key)
 	case !c.At.IsZero() && c.Exact:
-		return w.moment(c.At)
+		return w.Moment(c.At)
 	case !c.At.IsZero():
-		return w.when(c.At)
+		return w.When(c.At)
 	case c.Audited != "":
-		return w.audited(c.Audited)
+		return w.Audited(c.Audited)
 	}
-	return visible(c.Text)
+	return view.Visible(c.Text)
 }
 
 // link leads to a page.

@@ -16,6 +16,7 @@ import (
 
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
+	"tamga/internal/web/pages/view"
 	"tamga/internal/web/rest"
 )
 
@@ -63,12 +64,12 @@ func (f *auditForm) query() (AuditQuery, error) {
 
 // tidy removes what people type beside the values: blanks around them, letter case, and the name
 // of an operation or of an outcome in place of its identifier.
-func (f *auditForm) tidy(w *words) {
+func (f *auditForm) tidy(w *view.Words) {
 	for _, value := range []*string{&f.User, &f.Login, &f.Operation, &f.Outcome, &f.Since, &f.Until} {
 		*value = strings.TrimSpace(*value)
 	}
-	f.Operation = identifier(w.operations(), f.Operation)
-	f.Outcome = identifier(w.outcomes(), f.Outcome)
+	f.Operation = identifier(w.Operations(), f.Operation)
+	f.Outcome = identifier(w.Outcomes(), f.Outcome)
 	if f.Outcome == strings.ReplaceAll(fault.Failed, " ", "_") {
 		f.Outcome = fault.Failed // the only code with blanks, which keys of words have not
 	}
@@ -76,12 +77,12 @@ func (f *auditForm) tidy(w *words) {
 
 // identifier returns the identifier that a person means by a text: one in any letter case, or the only
 // one that has this name. Any other text is returned itself.
-func identifier(known []option, text string) string {
+func identifier(known []view.Option, text string) string {
 	id := strings.ReplaceAll(text, " ", "_")
-	if i := slices.IndexFunc(known, func(o option) bool { return strings.EqualFold(o.Value, id) }); i >= 0 {
+	if i := slices.IndexFunc(known, func(o view.Option) bool { return strings.EqualFold(o.Value, id) }); i >= 0 {
 		return known[i].Value
 	}
-	named := slices.DeleteFunc(slices.Clone(known), func(o option) bool { return !strings.EqualFold(o.Text, text) })
+	named := slices.DeleteFunc(slices.Clone(known), func(o view.Option) bool { return !strings.EqualFold(o.Text, text) })
 	if len(named) != 1 {
 		return text
 	}
@@ -104,7 +105,7 @@ type auditView struct {
 	Table table
 	Files []fileLink
 	// Operations and Outcomes are what the fields suggest.
-	Operations, Outcomes []option
+	Operations, Outcomes []view.Option
 
 	Partial string // key of what to say if few entries match, and the search has not looked at all of them
 }
@@ -130,10 +131,10 @@ func withoutLogin(entries []audit.Entry) (ids []string) {
 
 // auditTable shows entries, the newest first. logins are those of users that entries name by their
 // identifiers alone.
-func (w *words) auditTable(entries []audit.Entry, logins map[string]string) table {
+func auditTable(w *view.Words, entries []audit.Entry, logins map[string]string) table {
 	t := table{Title: "audit.title", Head: []string{"audit.at", "column.Login", "audit.operation", "audit.object", "audit.outcome", "audit.address", "audit.detail"}, Empty: "audit.none"}
 	for _, e := range slices.Backward(entries) {
-		outcome := cell{Text: w.outcome(e.Outcome)}
+		outcome := cell{Text: w.Outcome(e.Outcome)}
 		switch {
 		case e.Phase == audit.Attempt:
 			outcome = cell{Key: "audit.attempt"}
@@ -144,41 +145,41 @@ func (w *words) auditTable(entries []audit.Entry, logins map[string]string) tabl
 		if e.Principal.Actor != "" {
 			login += " ← " + e.Principal.Actor
 		}
-		object := cell{Text: w.object(e.Object)}
+		object := cell{Text: w.Object(e.Object)}
 		if login, ok := logins[e.Object]; ok {
 			object = cell{Text: login, Address: objectAt(e.Object)}
 		}
-		t.Rows = append(t.Rows, row{Cells: []cell{{At: e.At, Exact: true}, {Text: login, Address: objectAt(e.Principal.UserID)}, {Audited: e.Operation}, object, outcome, {Text: w.remote(e.Remote)}, {Text: e.Detail}}})
+		t.Rows = append(t.Rows, row{Cells: []cell{{At: e.At, Exact: true}, {Text: login, Address: objectAt(e.Principal.UserID)}, {Audited: e.Operation}, object, outcome, {Text: w.Remote(e.Remote)}, {Text: e.Detail}}})
 	}
 	return t
 }
 
 // auditLog searches the audit log of the installation.
-func (a *API) auditLog(ctx context.Context, r auditForm) (view, error) {
-	w := visitorOf(ctx).words
+func (a *API) auditLog(ctx context.Context, r auditForm) (view.View, error) {
+	w := view.VisitorOf(ctx).Words
 	r.tidy(w)
-	v := auditView{Form: r, Operations: w.operations(), Outcomes: w.outcomes()}
+	v := auditView{Form: r, Operations: w.Operations(), Outcomes: w.Outcomes()}
 	q, err := r.query()
 	if err != nil {
-		return view{}, refusedForm{err, a.office(ctx, "audit", "audit.title", "", v)}
+		return view.View{}, refusedForm{err, a.office(ctx, "audit", "audit.title", "", v)}
 	}
 	rest.Detail(ctx, r.values().Encode())
 	if q.Far = r.Far != ""; q.Far {
 		done, err := a.Operators.Turns.Take(ctx, rest.Caller(ctx).UserID)
 		if err != nil {
-			return view{}, err
+			return view.View{}, err
 		}
 		defer done()
 	}
 	entries, before, err := a.Operators.Log.Read(ctx, q, pageRows)
 	if err != nil {
-		return view{}, err
+		return view.View{}, err
 	}
 	logins, err := a.Operators.Log.Logins(ctx, withoutLogin(entries))
 	if err != nil {
-		return view{}, err
+		return view.View{}, err
 	}
-	v.Table = w.auditTable(entries, logins)
+	v.Table = auditTable(w, entries, logins)
 	again := r.values()
 	for _, f := range []string{"csv", "json"} {
 		again.Set("format", f)
@@ -201,24 +202,24 @@ func (a *API) auditLog(ctx context.Context, r auditForm) (view, error) {
 func (a *API) personHistory(ctx context.Context, r struct {
 	ID     string `path:"id"`
 	Before int64  `query:"before"`
-}) (view, error) {
+}) (view.View, error) {
 	o, err := a.personObject(ctx, strings.ToLower(r.ID), "")
 	if err != nil {
-		return view{}, err
+		return view.View{}, err
 	}
 	entries, before, err := a.Operators.Log.Read(ctx, AuditQuery{UserID: o.ID, Before: r.Before}, pageRows)
 	if err != nil {
-		return view{}, err
+		return view.View{}, err
 	}
 	people, err := a.Operators.People.ByIDs(ctx, rest.Caller(ctx), withoutLogin(entries))
 	if err != nil {
-		return view{}, err
+		return view.View{}, err
 	}
 	logins := map[string]string{} // of the users within reach alone
 	for id, u := range people {
 		logins[id] = cmp.Or(u.Login, noteOf(u))
 	}
-	t := visitorOf(ctx).words.auditTable(entries, logins)
+	t := auditTable(view.VisitorOf(ctx).Words, entries, logins)
 	if before > 0 {
 		t.Next = personAt(o.ID) + "/history?before=" + strconv.FormatInt(before, 10)
 	}
@@ -242,7 +243,7 @@ func exportedValues(e *audit.Line) []string {
 // exportAudit answers the newest entries that match, the oldest first, as CSV or as a line of
 // JSON for each.
 func (a *API) exportAudit(ctx context.Context, r auditForm) (rest.File, error) {
-	r.tidy(visitorOf(ctx).words)
+	r.tidy(view.VisitorOf(ctx).Words)
 	q, err := r.query()
 	if err != nil {
 		return rest.File{}, err

@@ -15,6 +15,7 @@ import (
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/keys"
 	"tamga/internal/domain/user"
+	"tamga/internal/web/pages/view"
 	"tamga/internal/web/rest"
 )
 
@@ -141,23 +142,23 @@ type shownField struct {
 	Kind                     kind
 	Rows, Most               int // of the text
 	Required                 bool
-	Options                  []option
+	Options                  []view.Option
 }
 
 func (f *field) labelKey() string { return "field." + strings.ReplaceAll(f.name, "-", "_") }
 
-func (f *field) show(w *words) shownField {
+func (f *field) show(w *view.Words) shownField {
 	s := shownField{Name: f.name, Label: f.label, Value: f.value, Kind: cmp.Or(f.kind, kindText), Required: f.required, Most: maxText}
 	if s.Label == "" {
-		s.Label = w.text(f.labelKey())
+		s.Label = w.Text(f.labelKey())
 	}
 	if f.hint != "" {
-		s.Hint = w.text(f.hint)
+		s.Hint = w.Text(f.hint)
 	}
 	if f.kind == kindArea {
 		s.Rows, s.Most = 8, maxArea
 	}
-	s.Options = w.options(f.choices)
+	s.Options = showOptions(w, f.choices)
 	for i := range s.Options {
 		o := &s.Options[i]
 		o.Chosen = o.Value == f.value && f.kind == kindChoice || slices.Contains(f.values, o.Value)
@@ -182,13 +183,13 @@ func (d *command) long() bool {
 	return slices.ContainsFunc(d.fields, func(f field) bool { return f.kind == kindArea })
 }
 
-// options returns the entries of a choice in the language of the reader.
-func (w *words) options(list []pick) (shown []option) {
+// showOptions returns the entries of a choice in the language of the reader.
+func showOptions(w *view.Words, list []pick) (shown []view.Option) {
 	for _, p := range list {
 		if p.Key != "" {
-			p.Text = w.text(p.Key)
+			p.Text = w.Text(p.Key)
 		}
-		shown = append(shown, option{Value: p.Value, Text: p.Text, Chosen: p.Chosen})
+		shown = append(shown, view.Option{Value: p.Value, Text: p.Text, Chosen: p.Chosen})
 	}
 	return shown
 }
@@ -273,10 +274,10 @@ func (d *command) check(ctx context.Context, o *object) error {
 func (a *API) commandRoutes(g commandGroup) (routes []rest.Route) {
 	for i := range g.list {
 		d := &g.list[i]
-		ask := func(ctx context.Context, r onUserPage) (view, error) {
+		ask := func(ctx context.Context, r onUserPage) (view.View, error) {
 			o, err := g.find(ctx, d, r.ID, r.Of, r.From)
 			if err != nil {
-				return view{}, err
+				return view.View{}, err
 			}
 			asked, err := a.askCommand(ctx, d, o)
 			if err == nil && r.Approval != "" {
@@ -294,11 +295,11 @@ func (a *API) commandRoutes(g commandGroup) (routes []rest.Route) {
 		path := " " + g.at + "/" + d.name
 		var get, post rest.Route
 		if g.ofUsers() {
-			get = page("GET"+path, g.reads, g.right, ask)
+			get = view.Handle("GET"+path, g.reads, g.right, ask)
 			post = rest.Handle("POST"+path, d.operation, g.right, func(ctx context.Context, r onUserOf) (any, error) { return do(ctx, r.ID, r.Of, r.Body) })
 			post = weighed(d, post, func(r onUserOf) (string, string, rest.Form) { return strings.ToLower(r.ID), r.Of, r.Body })
 		} else {
-			get = page("GET"+path, g.reads, g.right, func(ctx context.Context, r onThingPage) (view, error) {
+			get = view.Handle("GET"+path, g.reads, g.right, func(ctx context.Context, r onThingPage) (view.View, error) {
 				return ask(ctx, onUserPage{Of: r.Of, Approval: r.Approval})
 			})
 			post = rest.Handle("POST"+path, d.operation, g.right, func(ctx context.Context, r onThing) (any, error) { return do(ctx, "", r.Of, r.Body) })
@@ -327,7 +328,7 @@ func weighed[Req any](d *command, r rest.Route, form func(Req) (id, of string, f
 	if d.effects == nil {
 		return r
 	}
-	varying := []string{nameField, fromField, asIsField}
+	varying := []string{nameField, fromField, view.AsIsField}
 	for _, f := range d.fields {
 		if f.varying {
 			varying = append(varying, f.name)
@@ -351,16 +352,16 @@ const (
 )
 
 // offerAsIs adds the box to the form of a command.
-func (v *view) offerAsIs(w *words, ticked bool) {
-	box := field{name: asIsField, kind: kindMany, choices: []pick{{Value: "yes", Key: "names.as_is"}}}
+func offerAsIs(v *view.View, w *view.Words, ticked bool) {
+	box := field{name: view.AsIsField, kind: kindMany, choices: []pick{{Value: "yes", Key: "names.as_is"}}}
 	if ticked {
 		box.values = []string{"yes"}
 	}
-	page := v.content.(operatorView)
+	page := v.Content.(operatorView)
 	form := page.Page.(commandView)
 	form.Fields = append(form.Fields, box.show(w))
 	page.Page = form
-	v.content = page
+	v.Content = page
 }
 
 // commandView is the page of a command.
@@ -380,19 +381,19 @@ type commandView struct {
 	Back    string
 }
 
-func (a *API) askCommand(ctx context.Context, d *command, o *object) (view, error) {
+func (a *API) askCommand(ctx context.Context, d *command, o *object) (view.View, error) {
 	if err := d.check(ctx, o); err != nil {
-		return view{}, err
+		return view.View{}, err
 	}
 	fields := slices.Clone(d.fields)
 	if d.more != nil {
 		more, err := d.more(ctx, o)
 		if err != nil {
-			return view{}, err
+			return view.View{}, err
 		}
 		fields = append(fields, more...)
 	}
-	v := commandView{Does: "command.does." + d.wording(), Object: o, Named: d.named, Files: d.takesFiles(), Here: visitorOf(ctx).path, From: o.from, Back: o.back, About: o.about}
+	v := commandView{Does: "command.does." + d.wording(), Object: o, Named: d.named, Files: d.takesFiles(), Here: view.VisitorOf(ctx).Path, From: o.from, Back: o.back, About: o.about}
 	if len(o.differs) > 0 {
 		v.Differs = &table{Title: "requests.differs", Head: []string{"requests.part", "requests.asked", "requests.registered"}}
 		for _, d := range o.differs {
@@ -401,7 +402,7 @@ func (a *API) askCommand(ctx context.Context, d *command, o *object) (view, erro
 	}
 	if o.ID != "" && o.ID == rest.Caller(ctx).UserID {
 		v.Own = "command.own"
-		if key := "command.own." + d.wording(); hasText(key) {
+		if key := "command.own." + d.wording(); view.HasText(key) {
 			v.Own = key
 		}
 	}
@@ -409,12 +410,12 @@ func (a *API) askCommand(ctx context.Context, d *command, o *object) (view, erro
 		v.Here += "?of=" + url.QueryEscape(o.Of)
 	}
 	for i := range fields {
-		v.Fields = append(v.Fields, fields[i].show(visitorOf(ctx).words))
+		v.Fields = append(v.Fields, fields[i].show(view.VisitorOf(ctx).Words))
 	}
 	if d.ends != nil {
 		ends, err := d.ends(ctx, o)
 		if err != nil {
-			return view{}, err
+			return view.View{}, err
 		}
 		v.Ends = slices.DeleteFunc(ends, func(e ending) bool { return e.N == 0 })
 	}
@@ -431,8 +432,8 @@ func absence(value string) cell {
 
 // fill writes what was typed into the form of a command. Secrets and codes are typed again, and files
 // are chosen again.
-func (v *view) fill(d *command, f rest.Form) {
-	form := v.content.(operatorView).Page.(commandView)
+func fill(v *view.View, d *command, f rest.Form) {
+	form := v.Content.(operatorView).Page.(commandView)
 	for i := range form.Fields {
 		x := &form.Fields[i]
 		if x.Kind == kindSecret || x.Kind == kindFile || slices.ContainsFunc(d.fields, func(y field) bool { return y.name == x.Name && y.varying }) {
@@ -454,9 +455,9 @@ func (a *API) askAgain(ctx context.Context, d *command, o *object, f rest.Form, 
 	if failed != nil { // the object has gone
 		return err
 	}
-	asked.fill(d, f)
-	if offered, ticked := asIs(err, f); offered {
-		asked.offerAsIs(visitorOf(ctx).words, ticked)
+	fill(&asked, d, f)
+	if offered, ticked := view.AsIs(err, f); offered {
+		offerAsIs(&asked, view.VisitorOf(ctx).Words, ticked)
 	}
 	return refusedForm{err, asked}
 }
@@ -475,19 +476,19 @@ func (a *API) doCommand(ctx context.Context, d *command, o *object, f rest.Form)
 	}
 	switch {
 	case m == nil:
-		return seeOther(o.back + "?done=" + d.name), nil
+		return view.SeeOther(o.back + "?done=" + d.name), nil
 	case m.file != nil:
 		return *m.file, nil
 	case m.to != "" || m.done != "":
-		return seeOther(cmp.Or(m.to, o.back) + "?done=" + cmp.Or(m.done, d.name)), nil
+		return view.SeeOther(cmp.Or(m.to, o.back) + "?done=" + cmp.Or(m.done, d.name)), nil
 	}
 	v := a.office(ctx, "made", d.titleKey(), d.name, struct {
 		*made
 		Object *object
 		Back   string
 	}{m, o, o.back})
-	v.pictures = m.Picture != ""
-	return v.render(ctx)
+	v.Pictures = m.Picture != ""
+	return v.Render(ctx)
 }
 
 // sameName reports whether a person has typed a name. It is compared as logins are, without letter

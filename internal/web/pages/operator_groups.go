@@ -11,6 +11,7 @@ import (
 	"tamga/internal/domain/effect"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/policy"
+	"tamga/internal/web/pages/view"
 	"tamga/internal/web/rest"
 )
 
@@ -18,10 +19,10 @@ import (
 func (a *API) groups(ctx context.Context, r struct {
 	Done  string `query:"done"`
 	After string `query:"after"`
-}) (view, error) {
+}) (view.View, error) {
 	list, err := a.Operators.People.GroupsAfter(ctx, r.After, pageRows+1)
 	if err != nil {
-		return view{}, err
+		return view.View{}, err
 	}
 	shown := list[:min(len(list), pageRows)]
 	names := make([]string, len(shown))
@@ -30,7 +31,7 @@ func (a *API) groups(ctx context.Context, r struct {
 	}
 	kinds, err := a.Operators.Policies.Store.GroupKinds(ctx, names)
 	if err != nil {
-		return view{}, err
+		return view.View{}, err
 	}
 	t := table{Title: "groups.title", Head: []string{"column.Group", "groups.about", "groups.own", "groups.created"}, Empty: "groups.none"}
 	for _, g := range shown {

@@ -4,6 +4,8 @@ package pages
 
 import (
 	"context"
+
+	"tamga/internal/web/pages/view"
 )
 
 // installationCommands are those that are about no user.
@@ -26,17 +28,17 @@ func thing(back string) func(context.Context, string, string) (*object, error) {
 }
 
 // installation shows the state of the installation.
-func (a *API) installation(ctx context.Context, _ struct{}) (view, error) {
+func (a *API) installation(ctx context.Context, _ struct{}) (view.View, error) {
 	i, err := a.Operators.Installation(ctx)
 	if err != nil {
-		return view{}, err
+		return view.View{}, err
 	}
-	w := visitorOf(ctx).words
+	w := view.VisitorOf(ctx).Words
 	state := table{Title: "installation.state", Facts: true}
 	for _, f := range i.Facts {
 		c := cell{Text: f.Value, Key: f.Word, Bad: f.Bad}
 		if f.Span != 0 {
-			c.Text, c.Key = w.text(f.Word, w.span(f.Span)), ""
+			c.Text, c.Key = w.Text(f.Word, w.Span(f.Span)), ""
 		}
 		state.Rows = append(state.Rows, fact(f.Key, c))
 	}
@@ -50,7 +52,7 @@ func (a *API) installation(ctx context.Context, _ struct{}) (view, error) {
 	}
 	limits := table{Title: "installation.limits", Head: []string{"installation.limit", "installation.value", "installation.setting"}}
 	for _, l := range i.Limits {
-		limits.Rows = append(limits.Rows, row{Cells: []cell{{Key: "limit." + l.Setting}, {Text: w.limit(l.Value)}, {Text: l.Setting, Code: true}}})
+		limits.Rows = append(limits.Rows, row{Cells: []cell{{Key: "limit." + l.Setting}, {Text: w.Limit(l.Value)}, {Text: l.Setting, Code: true}}})
 	}
 	return a.office(ctx, "sections", "installation.title", "", sections{Tables: []table{state, nodes, limits}}), nil
 }

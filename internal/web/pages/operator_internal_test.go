@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"tamga/internal/web/pages/view"
 )
 
 // BenchmarkList renders a page of a list with commands in each row.
@@ -21,10 +23,10 @@ func BenchmarkList(b *testing.B) {
 			Commands: []link{{personAt(id) + "/request-approve?of=1&from=requests", "command.request-approve"}, {personAt(id) + "/request-reject?of=1&from=requests", "command.request-reject"}},
 		})
 	}
-	v := view{template: "operator/sections", title: "requests.title", content: operatorView{Page: sections{Tables: []table{t}}}}
+	v := view.View{Template: "operator/sections", Title: "requests.title", Content: operatorView{Page: sections{Tables: []table{t}}}}
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := v.render(b.Context()); err != nil {
+		if _, err := v.Render(b.Context()); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"tamga/internal/domain/effect"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/notify"
+	"tamga/internal/web/pages/view"
 	"tamga/internal/web/rest"
 )
 
@@ -24,19 +25,19 @@ func (a *API) messages(ctx context.Context, r struct {
 	Done   string `query:"done"`
 	State  string `query:"state"`
 	Before string `query:"before"`
-}) (view, error) {
+}) (view.View, error) {
 	if !slices.Contains(messageStates, r.State) {
-		return view{}, fault.New(fault.InvalidParameters, "state: want pending, sent or dead")
+		return view.View{}, fault.New(fault.InvalidParameters, "state: want pending, sent or dead")
 	}
 	list, err := a.Operators.Messages.List(ctx, notify.MessageQuery{State: notify.State(r.State), Before: r.Before, Limit: pageRows})
 	if err != nil {
-		return view{}, err
+		return view.View{}, err
 	}
 	t := table{Title: "messages.title", Head: []string{"requests.at", "messages.to", "messages.subject", "certificate.state", "messages.attempts", "messages.error"}, Empty: "messages.none"}
-	w := visitorOf(ctx).words
+	w := view.VisitorOf(ctx).Words
 	for _, m := range list {
 		line := row{Cells: []cell{
-			{At: m.CreatedAt}, {Text: w.recipient(&m), Address: objectAt(m.UserID)}, {Text: w.messageName(m.Subject)}, {Key: "messages.state." + string(m.State), Bad: m.State == notify.Dead},
+			{At: m.CreatedAt}, {Text: recipient(w, &m), Address: objectAt(m.UserID)}, {Text: messageName(w, m.Subject)}, {Key: "messages.state." + string(m.State), Bad: m.State == notify.Dead},
 			{Text: strconv.Itoa(m.Attempts)}, {Detail: m.Error},
 		}}
 		if m.State == notify.Dead {
@@ -49,25 +50,25 @@ func (a *API) messages(ctx context.Context, r struct {
 	}
 	t.Commands = []link{{"/operator/messages/preview", "messages.preview"}}
 	for _, s := range messageStates {
-		t.Filters = append(t.Filters, tab{Address: "/operator/messages?state=" + s, Key: "messages.only." + cmp.Or(s, "all"), Here: s == r.State})
+		t.Filters = append(t.Filters, view.Tab{Address: "/operator/messages?state=" + s, Key: "messages.only." + cmp.Or(s, "all"), Here: s == r.State})
 	}
 	return a.office(ctx, "sections", "messages.title", r.Done, sections{Tables: []table{t}}), nil
 }
 
 // messageName returns what a message is about: the name of its template or of its event.
-func (w *words) messageName(about string) string {
-	if text, ok := w.lookup("messages.template." + about); ok {
+func messageName(w *view.Words, about string) string {
+	if text, ok := w.Lookup("messages.template." + about); ok {
 		return text
 	}
 	if e, ok := notify.EventByName(about); ok {
-		return e.Description[w.language]
+		return e.Description[w.Language]
 	}
 	return about
 }
 
 // recipient returns the channel and the address of a message.
-func (w *words) recipient(m *notify.Record) string {
-	return w.known("channel."+string(m.Channel), string(m.Channel)) + " " + m.To
+func recipient(w *view.Words, m *notify.Record) string {
+	return w.TextOr("channel."+string(m.Channel), string(m.Channel)) + " " + m.To
 }
 
 // messageObject finds a message of the outbox. People know it by its recipient and what it is about.
@@ -76,34 +77,34 @@ func (a *API) messageObject(ctx context.Context, _, of string) (*object, error) 
 	if err != nil {
 		return nil, err
 	}
-	w := visitorOf(ctx).words
-	return &object{Of: of, Note: w.recipient(&m) + " – " + w.messageName(m.Subject), back: "/operator/messages", unnamed: true}, nil
+	w := view.VisitorOf(ctx).Words
+	return &object{Of: of, Note: recipient(w, &m) + " – " + messageName(w, m.Subject), back: "/operator/messages", unnamed: true}, nil
 }
 
 // previewView shows the texts of a message.
 type previewView struct {
-	Messages []option
+	Messages []view.Option
 	Texts    []notify.Preview
 }
 
 // previewMessage shows the texts of a message with sample values, as they would be sent.
 func (a *API) previewMessage(ctx context.Context, r struct {
 	Message string `query:"message"`
-}) (view, error) {
-	w := visitorOf(ctx).words
+}) (view.View, error) {
+	w := view.VisitorOf(ctx).Words
 	about := cmp.Or(r.Message, notify.TemplateConfirmationCode)
 	texts, err := a.Operators.Messages.Preview(about)
 	if err != nil {
-		return view{}, err
+		return view.View{}, err
 	}
 	rest.Detail(ctx, "message "+about)
 	templates, events := notify.Previewed()
 	v := previewView{Texts: texts}
 	for _, name := range templates {
-		v.Messages = append(v.Messages, option{name, w.text("messages.template." + name), name == about})
+		v.Messages = append(v.Messages, view.Option{Value: name, Text: w.Text("messages.template." + name), Chosen: name == about})
 	}
 	for _, e := range events {
-		v.Messages = append(v.Messages, option{string(e.Type), e.Description[w.language], string(e.Type) == about})
+		v.Messages = append(v.Messages, view.Option{Value: string(e.Type), Text: e.Description[w.Language], Chosen: string(e.Type) == about})
 	}
 	return a.office(ctx, "preview", "messages.preview", "", v), nil
 }

@@ -14,6 +14,7 @@ import (
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/signin"
 	"tamga/internal/domain/user"
+	"tamga/internal/web/pages/view"
 	"tamga/internal/web/rest"
 )
 
@@ -33,7 +34,7 @@ var (
 // searchFilter is a row of the form of the search.
 type searchFilter struct {
 	Number              string
-	Columns, Operations []option
+	Columns, Operations []view.Option
 	Value               string
 }
 
@@ -58,21 +59,21 @@ func (a *API) people(ctx context.Context, r struct {
 	After string `query:"after"`
 	Far   string `query:"far"` // searches as far as it must
 	Body  rest.Form
-}) (view, error) {
+}) (view.View, error) {
 	var filters []user.Filter
 	var wrong error
 	v := peopleView{New: a.commandLink("/operator/people", "", "new", "")}
-	again, w := url.Values{}, visitorOf(ctx).words
+	again, w := url.Values{}, view.VisitorOf(ctx).Words
 	for i := range searchRows {
 		n := strconv.Itoa(i)
 		f := searchFilter{Number: n, Value: strings.TrimSpace(r.Body.Get("value" + n))}
 		column, operation := cmp.Or(r.Body.Get("column"+n), searchColumns[i]), cmp.Or(r.Body.Get("operation"+n), searchOperations[0])
-		f.Columns, f.Operations = w.options(optionsOf(searchColumns, "column.", column)), w.options(optionsOf(searchOperations, "comparison.", operation))
+		f.Columns, f.Operations = showOptions(w, optionsOf(searchColumns, "column.", column)), showOptions(w, optionsOf(searchOperations, "comparison.", operation))
 		v.Filters = append(v.Filters, f)
 		if f.Value == "" {
 			continue
 		}
-		meant, err := w.filters(column, operation, f.Value)
+		meant, err := readFilters(w, column, operation, f.Value)
 		wrong = cmp.Or(wrong, err)
 		filters = append(filters, meant...)
 		for name, value := range map[string]string{"column": column, "operation": operation, "value": f.Value} {
@@ -85,7 +86,7 @@ func (a *API) people(ctx context.Context, r struct {
 		list, next, wrong = a.Operators.People.Browse(ctx, rest.Caller(ctx), filters, r.After, pageRows, r.Far != "")
 	}
 	if wrong != nil {
-		return view{}, refusedForm{wrong, a.office(ctx, "people", "people.title", "", v)}
+		return view.View{}, refusedForm{wrong, a.office(ctx, "people", "people.title", "", v)}
 	}
 	v.Found = table{
 		Title: "people.found", Empty: "people.none",
@@ -131,9 +132,9 @@ func goesOn(rows int, partial, partialFar string, far bool, again url.Values) (s
 	return partial, "parts.go_on"
 }
 
-// filters returns the filters of the interface that a row of the search means. A value may be in
+// readFilters returns the filters of the interface that a row of the search means. A value may be in
 // the words of the reader: yes or no, a day, the name of a way to sign in.
-func (w *words) filters(column, operation, value string) ([]user.Filter, error) {
+func readFilters(w *view.Words, column, operation, value string) ([]user.Filter, error) {
 	c, err := user.ParseColumn(column)
 	if err != nil {
 		return nil, err
@@ -149,9 +150,9 @@ func (w *words) filters(column, operation, value string) ([]user.Filter, error) 
 			o = user.Equal
 		}
 		switch strings.ToLower(value) {
-		case w.text("choice.yes"), "true", "1":
+		case w.Text("choice.yes"), "true", "1":
 			value = "True"
-		case w.text("choice.no"), "false", "0":
+		case w.Text("choice.no"), "false", "0":
 			value = "False"
 		default:
 			return nil, errYesOrNo
@@ -175,7 +176,7 @@ func (w *words) filters(column, operation, value string) ([]user.Filter, error) 
 		ordered = false
 	case user.ColumnAuthMethod:
 		for _, m := range signin.Methods() {
-			if m.Route != "" && strings.EqualFold(value, w.text("method."+m.Route)) {
+			if m.Route != "" && strings.EqualFold(value, w.Text("method."+m.Route)) {
 				value = m.Route
 			}
 		}

@@ -24,6 +24,7 @@ import (
 	"tamga/internal/domain/policy"
 	"tamga/internal/domain/signin"
 	"tamga/internal/domain/user"
+	"tamga/internal/web/pages/view"
 	"tamga/internal/web/rest"
 )
 
@@ -154,12 +155,12 @@ func (a *API) accountCommands() []command {
 			return people.SetProperty(ctx, who, o.ID, user.DisplayName, f.Get("name"))
 		})},
 		{name: "dn", operation: "SetUserDistinguishedName", effects: does(effect.None), more: a.nameFields, do: silent(func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error {
-			if f.Get(asIsField) == "" {
+			if f.Get(view.AsIsField) == "" {
 				if err := a.checkNumbers(ctx, o, f); err != nil {
 					return err
 				}
 			}
-			return visitorOf(ctx).words.inLabels(people.SetDN(ctx, who, o.ID, nameParts(f)), people.Naming.Components())
+			return view.VisitorOf(ctx).Words.InLabels(people.SetDN(ctx, who, o.ID, nameParts(f)), people.Naming.Components())
 		})},
 		{name: "group", operation: "SetUserGroup", effects: does(effect.WeakensPolicy), more: func(ctx context.Context, o *object) ([]field, error) {
 			f, err := a.groupField(ctx)
@@ -259,7 +260,7 @@ const namePart = "dn-"
 func (a *API) nameFields(ctx context.Context, o *object) (list []field, err error) {
 	have, err := a.Operators.People.DN(ctx, rest.Caller(ctx), o.ID)
 	for _, c := range a.Operators.People.Naming.Components() {
-		f := field{name: namePart + strconv.Itoa(c.ID), label: c.NameIn(visitorOf(ctx).words.language), required: c.Required, value: have[c.ID]}
+		f := field{name: namePart + strconv.Itoa(c.ID), label: c.NameIn(view.VisitorOf(ctx).Words.Language), required: c.Required, value: have[c.ID]}
 		if len(c.Values) > 0 {
 			f.kind, f.choices = kindChoice, []pick{{}}
 			for _, v := range c.Values {
@@ -284,7 +285,7 @@ func (a *API) checkNumbers(ctx context.Context, o *object, f rest.Form) error {
 		}
 	}
 	naming := a.Operators.People.Naming
-	return visitorOf(ctx).words.doubted(naming.CheckNumbers(parts), naming.Components())
+	return view.VisitorOf(ctx).Words.Doubted(naming.CheckNumbers(parts), naming.Components())
 }
 
 func nameParts(f rest.Form) map[string]string {
@@ -332,7 +333,7 @@ func (a *API) signInCommands() []command {
 		if fault.Is(err, fault.KeyNotFound) || err == nil && stock.Key(token.Serial) != stock.Key(o.Of) {
 			err = fault.Newf(fault.NotFound, "the person does not have the token %.64q: it was unassigned or replaced, or the link is wrong", o.Of)
 		}
-		return row{Cells: []cell{visitorOf(ctx).words.tokenCell(token)}}, err
+		return row{Cells: []cell{tokenCell(view.VisitorOf(ctx).Words, token)}}, err
 	}
 	list := []command{
 		{name: "password-show", operation: "ResetPassword", effects: does(effect.GivesSecret | effect.AddsFactor | effect.RemovesFactor), do: func(ctx context.Context, o *object, _ rest.Form) (*made, error) {
@@ -366,7 +367,7 @@ func (a *API) signInCommands() []command {
 			if err != nil {
 				return nil, err
 			}
-			return &made{Secret: d.Secret, Text: d.URI, Picture: dataOf("image/gif", d.QR), Note: "token.scan"}, nil
+			return &made{Secret: d.Secret, Text: d.URI, Picture: view.DataURL("image/gif", d.QR), Note: "token.scan"}, nil
 		}},
 		{name: "token-remove", operation: "RemoveUserOtpToken", effects: does(effect.RemovesFactor), named: true, about: aboutToken, do: silent(func(ctx context.Context, who audit.Principal, o *object, _ rest.Form) error {
 			return tokens.RemoveToken(ctx, who, o.ID)
@@ -488,7 +489,7 @@ func (a *API) certificateCommands() []command {
 		if err != nil {
 			return row{}, err
 		}
-		return visitorOf(ctx).words.certificateRow(c), nil
+		return certificateRow(view.VisitorOf(ctx).Words, c), nil
 	}
 	aboutRequest := func(ctx context.Context, o *object) (row, error) {
 		q, err := service.Request(ctx, audit.Principal{UserID: o.ID}, o.Of)
@@ -577,14 +578,14 @@ func (a *API) policyCommands() []command {
 				if err != nil {
 					return nil, err
 				}
-				w := visitorOf(ctx).words
+				w := view.VisitorOf(ctx).Words
 				for _, e := range notify.Events() {
 					if !e.ToldUsers() {
 						continue
 					}
-					f := field{name: eventField + string(e.Type), label: e.Description[w.language], kind: kindMany, values: have.Notifiers[string(e.Type)]}
+					f := field{name: eventField + string(e.Type), label: e.Description[w.Language], kind: kindMany, values: have.Notifiers[string(e.Type)]}
 					for _, n := range policies.Notifiers {
-						f.choices = append(f.choices, pick{Value: n, Text: w.known("channel."+n, n)})
+						f.choices = append(f.choices, pick{Value: n, Text: w.TextOr("channel."+n, n)})
 					}
 					list = append(list, f)
 				}

@@ -13,6 +13,7 @@ import (
 	"tamga/internal/domain/effect"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/user"
+	"tamga/internal/web/pages/view"
 	"tamga/internal/web/rest"
 )
 
@@ -22,7 +23,7 @@ func (a *API) deviceCommands() []command {
 		if err != nil {
 			return nil, err
 		}
-		return &made{Text: k.QRText, Picture: dataOf("image/gif", k.QR), Note: "device.scan"}, nil
+		return &made{Text: k.QRText, Picture: view.DataURL("image/gif", k.QR), Note: "device.scan"}, nil
 	}
 	order := func(f rest.Form) device.KInitOrder {
 		return device.KInitOrder{Phone: f.Get("phone"), Email: f.Get("email")}
@@ -74,7 +75,7 @@ func (a *API) deviceCommands() []command {
 			if err != nil {
 				return nil, err
 			}
-			return &made{Text: v.QRText, Picture: dataOf("image/gif", v.QR), Note: "device.verify"}, nil
+			return &made{Text: v.QRText, Picture: view.DataURL("image/gif", v.QR), Note: "device.verify"}, nil
 		}},
 		block("device-block", true, effect.EndsAccess), block("device-unblock", false, effect.AddsFactor),
 		{name: "device-delete", operation: "DeleteMyDssKey", effects: does(effect.RemovesFactor), named: true, about: a.aboutDevice, do: silent(func(ctx context.Context, who audit.Principal, o *object, _ rest.Form) error {

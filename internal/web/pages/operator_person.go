@@ -20,6 +20,7 @@ import (
 	"tamga/internal/domain/signin"
 	"tamga/internal/domain/signing"
 	"tamga/internal/domain/user"
+	"tamga/internal/web/pages/view"
 	"tamga/internal/web/rest"
 )
 
@@ -38,11 +39,11 @@ type recordSection = table
 func (a *API) person(ctx context.Context, r struct {
 	ID   string `path:"id"`
 	Done string `query:"done"`
-}) (view, error) {
+}) (view.View, error) {
 	who, id := rest.Caller(ctx), strings.ToLower(r.ID)
 	info, err := a.Operators.People.ByID(ctx, who, id)
 	if err != nil {
-		return view{}, err
+		return view.View{}, err
 	}
 	v := personView{Name: nameOf(info), Marks: marksOf(who, info)}
 	if info.Locked {
@@ -59,11 +60,11 @@ func (a *API) person(ctx context.Context, r struct {
 			return err
 		}
 	}
-	if err := sideBySide(parts...); err != nil {
-		return view{}, err
+	if err := view.Concurrently(parts...); err != nil {
+		return view.View{}, err
 	}
 	shown := a.office(ctx, "person", "person.title", r.Done, v)
-	shown.about = v.Name
+	shown.About = v.Name
 	return shown, nil
 }
 
@@ -237,7 +238,7 @@ func (a *API) personSignIn(ctx context.Context, who audit.Principal, u user.Info
 	t.Commands, t.Lacks = slices.Concat(t.Commands, passwords, a.links(u.ID, "", "token-set", "token-app")), lacks
 	switch token, err := a.Operators.OneTime.Token(ctx, who, u.ID); {
 	case err == nil:
-		t.Rows = append(t.Rows, row{Cells: []cell{{Key: "person.token"}, visitorOf(ctx).words.tokenCell(token)}, Commands: a.links(u.ID, token.Serial, "token-sync", "token-remove")})
+		t.Rows = append(t.Rows, row{Cells: []cell{{Key: "person.token"}, tokenCell(view.VisitorOf(ctx).Words, token)}, Commands: a.links(u.ID, token.Serial, "token-sync", "token-remove")})
 	case !fault.Is(err, fault.KeyNotFound):
 		return t, err
 	}
@@ -311,15 +312,15 @@ func (a *API) personDevices(ctx context.Context, who audit.Principal, u user.Inf
 }
 
 // tokenCell describes a token for one-time passwords.
-func (w *words) tokenCell(t oath.Token) cell {
-	return cell{Text: t.Serial + " – " + w.text("token.kind."+strings.ToLower(string(t.Type)))}
+func tokenCell(w *view.Words, t oath.Token) cell {
+	return cell{Text: t.Serial + " – " + w.Text("token.kind."+strings.ToLower(string(t.Type)))}
 }
 
 // certificateRow describes a certificate.
-func (w *words) certificateRow(c *keys.Certificate) row {
+func certificateRow(w *view.Words, c *keys.Certificate) row {
 	info := signing.DescribeCertificate(c.X509)
 	return row{Cells: []cell{
-		{Text: "№ " + strconv.FormatInt(c.ID, 10) + " " + cmp.Or(c.FriendlyName, personIn(info.Subject))}, {Text: info.Serial, Code: true}, {Text: w.suite(c.X509.Suite.Name)}, {At: info.NotBefore}, {At: info.NotAfter}, {Key: "certificate.status." + c.Status.String()},
+		{Text: "№ " + strconv.FormatInt(c.ID, 10) + " " + cmp.Or(c.FriendlyName, view.PersonIn(info.Subject))}, {Text: info.Serial, Code: true}, {Text: w.Suite(c.X509.Suite.Name)}, {At: info.NotBefore}, {At: info.NotAfter}, {Key: "certificate.status." + c.Status.String()},
 	}}
 }
 
@@ -330,7 +331,7 @@ func (a *API) personCertificates(ctx context.Context, _ audit.Principal, u user.
 		return t, err
 	}
 	for _, c := range list {
-		number, r := strconv.FormatInt(c.ID, 10), visitorOf(ctx).words.certificateRow(c)
+		number, r := strconv.FormatInt(c.ID, 10), certificateRow(view.VisitorOf(ctx).Words, c)
 		switch c.Status {
 		case keys.Active:
 			r.Commands = a.links(u.ID, number, "certificate-hold", "certificate-revoke")
@@ -385,7 +386,7 @@ func documentNames(o *operation.Operation) string {
 
 // personRules says where the rules for a user are set.
 func (a *API) personRules(ctx context.Context, who audit.Principal, u user.Info) (table, error) {
-	t, w := table{Title: "person.rules", Facts: true}, visitorOf(ctx).words
+	t, w := table{Title: "person.rules", Facts: true}, view.VisitorOf(ctx).Words
 	for _, kind := range policy.Kinds() {
 		setting, scope, err := a.Operators.Policies.Scoped(ctx, who, u.ID, kind)
 		if err != nil {
@@ -393,7 +394,7 @@ func (a *API) personRules(ctx context.Context, who audit.Principal, u user.Info)
 		}
 		from := cell{Key: "rules." + string(scope)}
 		if scope == policy.ForGroup {
-			from = cell{Text: w.text("rules.group", u.Group)}
+			from = cell{Text: w.Text("rules.group", u.Group)}
 		}
 		if setting.Fixed {
 			from.Notes = []string{"rules.fixed"}

@@ -12,17 +12,18 @@ import (
 	"tamga/internal/domain/effect"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/policy"
+	"tamga/internal/web/pages/view"
 	"tamga/internal/web/rest"
 )
 
 // services shows the time-stamp services and the built-in authorities.
 func (a *API) services(ctx context.Context, r struct {
 	Done string `query:"done"`
-}) (view, error) {
+}) (view.View, error) {
 	may := a.may(rest.Caller(ctx), Administrator)
 	services, err := a.Operators.Policies.TSPServices(ctx)
 	if err != nil {
-		return view{}, err
+		return view.View{}, err
 	}
 	t := table{Title: "services.stamps", Head: []string{"services.name", "webhooks.address", "services.from"}, Empty: "services.none"}
 	for i, s := range services {
@@ -44,37 +45,37 @@ func (a *API) services(ctx context.Context, r struct {
 	own := table{Title: "services.authorities", Head: []string{"certificate.name", "certificate.suite", "certificate.until"}}
 	issuing, err := a.Operators.Authority.Issuing(ctx)
 	if err != nil {
-		return view{}, err
+		return view.View{}, err
 	}
 	roots, err := a.Operators.Authority.Roots(ctx)
 	if err != nil {
-		return view{}, err
+		return view.View{}, err
 	}
-	w := visitorOf(ctx).words
+	w := view.VisitorOf(ctx).Words
 	for _, c := range slices.Concat(roots, issuing) {
-		own.Rows = append(own.Rows, row{Cells: []cell{{Text: personIn(c.Subject.String())}, {Text: w.suite(c.Suite.Name)}, {At: c.NotAfter}}})
+		own.Rows = append(own.Rows, row{Cells: []cell{{Text: view.PersonIn(c.Subject.String())}, {Text: w.Suite(c.Suite.Name)}, {At: c.NotAfter}}})
 	}
 	lists := table{Title: "services.lists", Head: []string{"verify.issuer", "services.list_from", "services.list_next"}}
 	crls, err := a.Operators.Authority.CRLs(ctx)
 	if err != nil {
-		return view{}, err
+		return view.View{}, err
 	}
 	for _, l := range crls {
-		lists.Rows = append(lists.Rows, row{Cells: []cell{{Text: personIn(l.Issuer.String())}, {At: l.ThisUpdate}, {At: l.NextUpdate, Bad: a.Now().After(l.NextUpdate)}}})
+		lists.Rows = append(lists.Rows, row{Cells: []cell{{Text: view.PersonIn(l.Issuer.String())}, {At: l.ThisUpdate}, {At: l.NextUpdate, Bad: a.Now().After(l.NextUpdate)}}})
 	}
 	return a.office(ctx, "sections", "services.title", r.Done, sections{Tables: []table{t, a.sources(w), own, lists}}), nil
 }
 
 // sources shows how the outside services answered to this process.
-func (a *API) sources(w *words) table {
+func (a *API) sources(w *view.Words) table {
 	t := table{Title: "services.sources", Head: []string{"services.source", "webhooks.address", "certificate.state", "services.asked", "services.answered", "services.took"}, Empty: "services.no_sources"}
 	for _, s := range a.Operators.Sources() {
 		state := cell{Key: "services.works"}
 		if s.Failures > 0 {
-			state = cell{Text: w.count("services.failed", s.Failures), Detail: s.Error, Bad: true}
+			state = cell{Text: w.Count("services.failed", s.Failures), Detail: s.Error, Bad: true}
 		}
 		t.Rows = append(t.Rows, row{Cells: []cell{
-			{Key: "services.source." + s.Kind}, {Text: s.Host}, state, {At: s.Asked}, {At: s.Answered}, {Text: w.span(s.Took)},
+			{Key: "services.source." + s.Kind}, {Text: s.Host}, state, {At: s.Asked}, {At: s.Answered}, {Text: w.Span(s.Took)},
 		}})
 	}
 	return t

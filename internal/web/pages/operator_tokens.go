@@ -15,6 +15,7 @@ import (
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/oath"
 	"tamga/internal/domain/oath/stock"
+	"tamga/internal/web/pages/view"
 	"tamga/internal/web/rest"
 )
 
@@ -23,10 +24,10 @@ func (a *API) tokens(ctx context.Context, r struct {
 	Done  string `query:"done"`
 	Free  string `query:"free"`
 	After string `query:"after"`
-}) (view, error) {
+}) (view.View, error) {
 	list, err := a.Operators.OneTime.Tokens(ctx, oath.Query{After: r.After, Free: r.Free != "", Limit: pageRows})
 	if err != nil {
-		return view{}, err
+		return view.View{}, err
 	}
 	t := table{Title: "tokens.title", Head: []string{"field.serial", "requests.kind", "person.title", "certificate.state", "requests.at"}, Empty: "tokens.none"}
 	users := make([]string, len(list))
@@ -35,7 +36,7 @@ func (a *API) tokens(ctx context.Context, r struct {
 	}
 	owners, err := a.aboutAll(ctx, users)
 	if err != nil {
-		return view{}, err
+		return view.View{}, err
 	}
 	for i, x := range list {
 		state, names, owner := cell{Key: "tokens.usable"}, []string(nil), owners[i]
@@ -57,7 +58,7 @@ func (a *API) tokens(ctx context.Context, r struct {
 	if len(list) == pageRows {
 		t.Next = "/operator/tokens?" + url.Values{"free": {r.Free}, "after": {list[len(list)-1].Serial}}.Encode()
 	}
-	t.Filters = []tab{{Address: "/operator/tokens", Key: "tokens.all", Here: r.Free == ""}, {Address: "/operator/tokens?free=yes", Key: "tokens.only_free", Here: r.Free != ""}}
+	t.Filters = []view.Tab{{Address: "/operator/tokens", Key: "tokens.all", Here: r.Free == ""}, {Address: "/operator/tokens?free=yes", Key: "tokens.only_free", Here: r.Free != ""}}
 	t.Commands = []link{a.commandLink("/operator/tokens", "", "token-import", "")}
 	return a.office(ctx, "sections", "tokens.title", r.Done, sections{Tables: []table{t}}), nil
 }
@@ -69,7 +70,7 @@ func (a *API) tokenCommands() []command {
 		if err == nil && !found {
 			err = fault.Newf(fault.NotFound, "there is no token %.64q: it was deleted, or the link is wrong", o.Of)
 		}
-		return row{Cells: []cell{visitorOf(ctx).words.tokenCell(token)}}, err
+		return row{Cells: []cell{tokenCell(view.VisitorOf(ctx).Words, token)}}, err
 	}
 	return []command{
 		{name: "token-import", adds: true, operation: "ImportTokens", effects: does(effect.None), fields: []field{

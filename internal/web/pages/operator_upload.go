@@ -10,6 +10,7 @@ import (
 
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
+	"tamga/internal/web/pages/view"
 	"tamga/internal/web/rest"
 )
 
@@ -38,7 +39,7 @@ func (*memory) Sibling() (*memory, error) { return &memory{}, nil }
 // readForm reads the form of a command that takes files. A file becomes the value of its field.
 func (d *command) readForm(parts rest.Parts, docs *rest.Documents[*memory]) (rest.Form, error) {
 	files := rest.Form{}
-	form, err := readUpload(parts, docs, maxArea, func(name, _ string, content *memory) error {
+	form, err := view.ReadUpload(parts, docs, maxArea, func(name, _ string, content *memory) error {
 		if !slices.ContainsFunc(d.fields, func(f field) bool { return f.name == name && f.kind == kindFile }) {
 			return fault.Newf(fault.InvalidParameters, "the field %.64q takes no file", name)
 		}

@@ -18,6 +18,7 @@ import (
 	"tamga/internal/domain/effect"
 	"tamga/internal/domain/keys"
 	"tamga/internal/domain/operation"
+	"tamga/internal/web/pages/view"
 	"tamga/internal/web/rest"
 )
 
@@ -28,7 +29,7 @@ var requestHead = []string{"requests.number", "requests.kind", "requests.subject
 func (a *API) requestRow(q *keys.Request, from string) row {
 	number := strconv.FormatInt(q.ID, 10)
 	r := row{Cells: []cell{
-		{Text: number}, {Key: "requests.kind." + q.Type.String()}, {Text: cmp.Or(personIn(q.Subject), "№ "+strconv.FormatInt(q.CertificateID, 10))}, {Text: q.AuthorityName},
+		{Text: number}, {Key: "requests.kind." + q.Type.String()}, {Text: cmp.Or(view.PersonIn(q.Subject), "№ "+strconv.FormatInt(q.CertificateID, 10))}, {Text: q.AuthorityName},
 		{At: q.CreatedAt}, {Key: "requests.status." + q.Status.String()},
 	}}
 	if q.Status == keys.Pending {
@@ -41,10 +42,10 @@ func (a *API) requestRow(q *keys.Request, from string) row {
 func (a *API) requests(ctx context.Context, r struct {
 	Done  string `query:"done"`
 	After int64  `query:"after"`
-}) (view, error) {
+}) (view.View, error) {
 	list, err := a.Operators.Keys.WaitingFor(ctx, rest.Caller(ctx), r.After, pageRows)
 	if err != nil {
-		return view{}, err
+		return view.View{}, err
 	}
 	users := make([]string, len(list))
 	for i, q := range list {
@@ -52,7 +53,7 @@ func (a *API) requests(ctx context.Context, r struct {
 	}
 	people, err := a.aboutAll(ctx, users)
 	if err != nil {
-		return view{}, err
+		return view.View{}, err
 	}
 	t := table{Title: "requests.title", Head: slices.Insert(slices.Clone(requestHead), 1, "person.title"), Empty: "requests.none"}
 	for i, q := range list {
@@ -71,14 +72,14 @@ func (a *API) underWay(ctx context.Context, r struct {
 	Done  string `query:"done"`
 	Since int64  `query:"since"` // milliseconds
 	After string `query:"after"`
-}) (view, error) {
+}) (view.View, error) {
 	after := operation.UnderWay{ID: r.After}
 	if r.Since > 0 {
 		after.CreatedAt = time.UnixMilli(r.Since)
 	}
 	list, err := a.Operators.Active.UnderWay(ctx, rest.Caller(ctx), after, pageRows)
 	if err != nil {
-		return view{}, err
+		return view.View{}, err
 	}
 	t := table{Title: "operations.title", Head: []string{"person.title", "signed.operation", "operations.action", "certificate.state", "person.begun"}, Empty: "operations.none"}
 	for _, o := range list {
@@ -98,10 +99,10 @@ func (a *API) underWay(ctx context.Context, r struct {
 func (a *API) approvals(ctx context.Context, r struct {
 	Done  string `query:"done"`
 	After string `query:"after"`
-}) (view, error) {
+}) (view.View, error) {
 	list, err := a.Operators.Approvals.List(ctx, rest.Caller(ctx), r.After, pageRows)
 	if err != nil {
-		return view{}, err
+		return view.View{}, err
 	}
 	t := table{Title: "approvals.title", Head: []string{"audit.operation", "approvals.by", "audit.object", "certificate.state", "approvals.from", "approvals.until"}, Empty: "approvals.none"}
 	objects := make([]string, len(list))
@@ -110,7 +111,7 @@ func (a *API) approvals(ctx context.Context, r struct {
 	}
 	names, err := a.aboutAll(ctx, objects)
 	if err != nil {
-		return view{}, err
+		return view.View{}, err
 	}
 	for i, h := range list {
 		t.Rows = append(t.Rows, row{Cells: []cell{
@@ -170,22 +171,22 @@ func (a *API) approvalObject(ctx context.Context, _, of string) (*object, error)
 	if err != nil {
 		return nil, err
 	}
-	return &object{Of: of, Note: visitorOf(ctx).words.audited(h.Operation) + " – " + about.Text, back: "/operator/approvals", unnamed: true}, nil
+	return &object{Of: of, Note: view.VisitorOf(ctx).Words.Audited(h.Operation) + " – " + about.Text, back: "/operator/approvals", unnamed: true}, nil
 }
 
 // approvalRequest shows what a request would do.
 func (a *API) approvalRequest(ctx context.Context, r struct {
 	Request string `path:"request"`
-}) (view, error) {
+}) (view.View, error) {
 	who := rest.Caller(ctx)
 	rest.Detail(ctx, "request "+r.Request)
 	h, call, err := a.Operators.Approvals.Read(ctx, who, r.Request)
 	if err != nil {
-		return view{}, err
+		return view.View{}, err
 	}
 	about, err := a.about(ctx, h.Object)
 	if err != nil {
-		return view{}, err
+		return view.View{}, err
 	}
 	onPage := call.Method == http.MethodPost && strings.HasPrefix(call.Target, "/operator/")
 	t := table{Title: "approvals.request", Facts: true, Rows: []row{
@@ -241,21 +242,21 @@ func (a *API) approvalForm(ctx context.Context, call *approval.Call) []row {
 			fields = slices.Concat(fields, more)
 		}
 	}
-	w := visitorOf(ctx).words
+	w := view.VisitorOf(ctx).Words
 	for i := range fields {
 		f, values := &fields[i], slices.Clone(form[fields[i].name])
-		options := w.options(f.choices)
+		options := showOptions(w, f.choices)
 		for j, v := range values {
-			if k := slices.IndexFunc(options, func(o option) bool { return o.Value == v }); k >= 0 {
+			if k := slices.IndexFunc(options, func(o view.Option) bool { return o.Value == v }); k >= 0 {
 				values[j] = options[k].Text
 			}
 		}
 		text := strings.Join(values, ", ")
 		if text == "" && (f.value != "" || len(f.values) > 0) { // the change empties the field
-			text = w.text("approvals.empty")
+			text = w.Text("approvals.empty")
 		}
 		if text != "" {
-			rows = append(rows, row{Cells: []cell{{Text: cmp.Or(f.label, w.text(f.labelKey()))}, {Text: text}}})
+			rows = append(rows, row{Cells: []cell{{Text: cmp.Or(f.label, w.Text(f.labelKey()))}, {Text: text}}})
 		}
 	}
 	return rows
@@ -271,9 +272,9 @@ func approvalState(h *approval.Request) cell {
 
 // formAgain returns the address of the form of a request that waits, filled in as it was sent.
 func formAgain(target, id string) string {
-	u, err := url.Parse(local(target))
+	u, err := url.Parse(view.Local(target))
 	if err != nil {
-		return local(target)
+		return view.Local(target)
 	}
 	q := u.Query()
 	q.Set("approval", id)
@@ -292,14 +293,14 @@ func storedForm(call *approval.Call) rest.Form {
 
 // fillStored fills in the form of a command as the person sent it in a request that waits, so that it
 // can be sent again unchanged.
-func (a *API) fillStored(ctx context.Context, d *command, asked *view, id string) error {
+func (a *API) fillStored(ctx context.Context, d *command, asked *view.View, id string) error {
 	h, call, err := a.Operators.Approvals.Read(ctx, rest.Caller(ctx), id)
 	if err != nil {
 		return err
 	}
 	target, err := url.Parse(call.Target)
-	if form := storedForm(&call); err == nil && form != nil && h.Requester == rest.Caller(ctx).UserID && target.Path == visitorOf(ctx).path {
-		asked.fill(d, form)
+	if form := storedForm(&call); err == nil && form != nil && h.Requester == rest.Caller(ctx).UserID && target.Path == view.VisitorOf(ctx).Path {
+		fill(asked, d, form)
 	}
 	return nil
 }
@@ -309,12 +310,12 @@ type waitingView struct{ Sentence, At, Back string }
 
 // waitsView is the page of a request that waits. It is no failure: it says what happens next. back is the page
 // that the form belongs to.
-func waitsView(w *words, h *approval.Request, back string) view {
-	sentence := w.text("approvals.waits.delay", w.when(h.NotBefore), w.when(h.ExpiresAt))
+func waitsView(w *view.Words, h *approval.Request, back string) view.View {
+	sentence := w.Text("approvals.waits.delay", w.When(h.NotBefore), w.When(h.ExpiresAt))
 	if h.Approval && h.State == approval.Waiting {
-		sentence = w.text("approvals.waits.approval", w.when(h.ExpiresAt))
+		sentence = w.Text("approvals.waits.approval", w.When(h.ExpiresAt))
 	}
-	return view{template: "operator/waits", title: "approvals.waits.title", content: waitingView{sentence, "/operator/approvals/" + h.ID, back}}
+	return view.View{Template: "operator/waits", Title: "approvals.waits.title", Content: waitingView{sentence, "/operator/approvals/" + h.ID, back}}
 }
 
 func (a *API) approvalCommands() []command {

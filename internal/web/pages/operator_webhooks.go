@@ -12,22 +12,23 @@ import (
 	"tamga/internal/domain/effect"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/notify"
+	"tamga/internal/web/pages/view"
 	"tamga/internal/web/rest"
 )
 
 // webhooks lists the systems that receive events.
 func (a *API) webhooks(ctx context.Context, r struct {
 	Done string `query:"done"`
-}) (view, error) {
+}) (view.View, error) {
 	list, err := a.Operators.Webhooks.List(ctx)
 	if err != nil {
-		return view{}, err
+		return view.View{}, err
 	}
 	t := table{Title: "webhooks.title", Head: []string{"webhooks.address", "webhooks.events", "certificate.state", "requests.at"}, Empty: "webhooks.none"}
-	w := visitorOf(ctx).words
+	w := view.VisitorOf(ctx).Words
 	for _, s := range list {
 		t.Rows = append(t.Rows, row{
-			Cells:    []cell{{Text: s.URL, Address: webhookAt(s.ID)}, w.eventsCell(s.Events), webhookState(&s), {At: s.CreatedAt}},
+			Cells:    []cell{{Text: s.URL, Address: webhookAt(s.ID)}, eventsCell(w, s.Events), webhookState(&s), {At: s.CreatedAt}},
 			Commands: a.webhookLinks(&s),
 		})
 	}
@@ -57,13 +58,13 @@ func webhookState(s *notify.Subscription) cell {
 }
 
 // eventsCell names types of events.
-func (w *words) eventsCell(events []notify.EventType) cell {
+func eventsCell(w *view.Words, events []notify.EventType) cell {
 	if len(events) == 0 {
 		return cell{Key: "webhooks.all"}
 	}
 	names := make([]string, len(events))
 	for i, e := range events {
-		names[i] = w.messageName(string(e))
+		names[i] = messageName(w, string(e))
 	}
 	return cell{Text: strings.Join(names, ", ")}
 }
@@ -73,23 +74,23 @@ func (a *API) webhook(ctx context.Context, r struct {
 	Webhook string `path:"webhook"`
 	Done    string `query:"done"`
 	Before  string `query:"before"`
-}) (view, error) {
+}) (view.View, error) {
 	s, err := a.subscription(ctx, r.Webhook)
 	if err != nil {
-		return view{}, err
+		return view.View{}, err
 	}
 	rest.Concerning(ctx, s.ID)
 	waiting, err := a.Operators.Messages.List(ctx, notify.MessageQuery{Webhook: s.ID, State: notify.Pending, Oldest: true, Limit: pageRows})
 	if err != nil {
-		return view{}, err
+		return view.View{}, err
 	}
 	sent, err := a.Operators.Messages.List(ctx, notify.MessageQuery{Webhook: s.ID, Before: r.Before, Limit: pageRows})
 	if err != nil {
-		return view{}, err
+		return view.View{}, err
 	}
-	w := visitorOf(ctx).words
+	w := view.VisitorOf(ctx).Words
 	facts := table{Title: "webhooks.settings", Facts: true, Commands: a.webhookLinks(&s), Rows: []row{
-		fact("webhooks.address", cell{Text: s.URL}), fact("webhooks.events", w.eventsCell(s.Events)), fact("certificate.state", webhookState(&s)),
+		fact("webhooks.address", cell{Text: s.URL}), fact("webhooks.events", eventsCell(w, s.Events)), fact("certificate.state", webhookState(&s)),
 		fact("webhooks.added", cell{At: s.CreatedAt}), fact("webhooks.waiting", cell{Text: atMost(len(waiting), pageRows)}), fact("webhooks.id", cell{Text: s.ID, Code: true}),
 	}}
 	if !s.PausedAt.IsZero() {
@@ -101,7 +102,7 @@ func (a *API) webhook(ctx context.Context, r struct {
 	deliveries := table{Title: "webhooks.deliveries", Head: []string{"requests.at", "messages.subject", "certificate.state", "messages.attempts", "messages.error"}, Empty: "webhooks.no_deliveries"}
 	for _, m := range sent {
 		line := row{Cells: []cell{
-			{At: m.CreatedAt, Exact: true}, {Text: w.messageName(m.Subject)}, {Key: "messages.state." + string(m.State), Bad: m.State == notify.Dead}, {Text: strconv.Itoa(m.Attempts)}, {Detail: m.Error},
+			{At: m.CreatedAt, Exact: true}, {Text: messageName(w, m.Subject)}, {Key: "messages.state." + string(m.State), Bad: m.State == notify.Dead}, {Text: strconv.Itoa(m.Attempts)}, {Detail: m.Error},
 		}}
 		if m.State == notify.Dead {
 			line.Commands = []link{a.commandLink("/operator/messages", "", "message-again", m.ID)}
@@ -135,9 +136,9 @@ func (a *API) subscription(ctx context.Context, id string) (notify.Subscription,
 // webhookField lists the events by what has happened; a program that receives them knows the
 // type beside it.
 func webhookField(ctx context.Context, _ *object) ([]field, error) {
-	f, w := field{name: "events", kind: kindMany}, visitorOf(ctx).words
+	f, w := field{name: "events", kind: kindMany}, view.VisitorOf(ctx).Words
 	for _, e := range notify.Events() {
-		f.choices = append(f.choices, pick{Value: string(e.Type), Text: e.Description[w.language] + " – " + string(e.Type)})
+		f.choices = append(f.choices, pick{Value: string(e.Type), Text: e.Description[w.Language] + " – " + string(e.Type)})
 	}
 	return []field{f}, nil
 }
@@ -185,7 +186,7 @@ func (a *API) webhookCommands() []command {
 			if err != nil {
 				return nil, err
 			}
-			f := Fact{Key: "check.webhook", Value: visitorOf(ctx).words.text("webhooks.taken")}
+			f := Fact{Key: "check.webhook", Value: view.VisitorOf(ctx).Words.Text("webhooks.taken")}
 			if failed != nil {
 				f.Failed, f.Bad = notify.OneLine(failed.Error()), true
 			}

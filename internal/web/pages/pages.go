@@ -14,6 +14,8 @@ package pages
 
 import (
 	"context"
+	"embed"
+	"io/fs"
 	"slices"
 	"time"
 
@@ -26,7 +28,36 @@ import (
 	"tamga/internal/domain/signing"
 	"tamga/internal/domain/token"
 	"tamga/internal/domain/vault"
+	"tamga/internal/web/pages/pdfjs"
+	"tamga/internal/web/pages/view"
 	"tamga/internal/web/rest"
+)
+
+// files are the templates and the words of the pages of this package.
+//
+//go:embed templates/*.html words/*/*.txt
+var files embed.FS
+
+// areaFiles are those of the areas.
+//
+//go:embed account confirm operator reference sign
+var areaFiles embed.FS
+
+func ofArea(area string) fs.FS {
+	files, err := fs.Sub(areaFiles, area)
+	if err != nil {
+		panic(err)
+	}
+	return files
+}
+
+var (
+	_ = view.Add("", files, nil)
+	_ = view.Add("account", ofArea("account"), nil)
+	_ = view.Add("confirm", ofArea("confirm"), nil)
+	_ = view.Add("operator", ofArea("operator"), functions)
+	_ = view.Add("reference", ofArea("reference"), nil)
+	_ = view.Add("sign", ofArea("sign"), nil)
 )
 
 // SignedInPath is where the sign-in page sends the browser back to, below the public address.
@@ -107,7 +138,7 @@ type Deps struct {
 	Sessions     Sessions
 	Operations   Operations
 	Forms        []signing.Form // the ways to sign that are offered
-	Certificates Certificates
+	Certificates view.Certificates
 	Documents    Documents
 	// TSPServices are the time-stamp services that may be used.
 	TSPServices func(ctx context.Context) ([]policy.TSPService, error)
@@ -154,7 +185,9 @@ func New(s Settings, d Deps) *API {
 	return a
 }
 
-func (a *API) clients() Clients { return Clients{Own: a.settings.ClientID, Names: a.settings.Clients} }
+func (a *API) clients() view.Clients {
+	return view.Clients{Own: a.settings.ClientID, Names: a.settings.Clients}
+}
 
 // Client returns the pages as an OpenID client.
 func (s Settings) Client() signin.Client {
@@ -164,13 +197,11 @@ func (s Settings) Client() signin.Client {
 // Routes returns the pages. Each of them declares who may see it.
 func (a *API) Routes() []rest.Route {
 	routes := []rest.Route{
-		page("GET /{$}", "FrontPage", rest.Anyone, a.front).Unaudited().Exact(),
-		page("GET /start", "StartPage", rest.SignedIn, a.start),
-		page("GET /sign", "SignPage", rest.SignedIn, a.signForm),
+		view.Handle("GET /{$}", "FrontPage", rest.Anyone, a.front).Unaudited().Exact(),
+		view.Handle("GET /start", "StartPage", rest.SignedIn, a.start),
+		view.Handle("GET /sign", "SignPage", rest.SignedIn, a.signForm),
 		rest.HandleDocuments("POST /sign", "SignByPage", rest.SignedIn, a.Documents.NewIntake, a.sign).Answering(rest.Redirect{}).AtMost(a.settings.Upload),
-		rest.Handle("GET "+pdfMain, "PDFScript", rest.Anyone, a.asset("pdf.min.mjs")).Unaudited().Answering(rest.File{}),
-		rest.Handle("GET "+pdfWorker, "PDFWorker", rest.Anyone, a.asset("pdf.worker.min.mjs")).Unaudited().Answering(rest.File{}),
-		page("GET /signed", "SignedPage", rest.SignedIn, a.signed),
+		view.Handle("GET /signed", "SignedPage", rest.SignedIn, a.signed),
 		rest.Handle("GET /signed/document/{ref}", "DownloadSigned", rest.SignedIn, a.download).Answering(rest.File{}),
 		rest.Handle("GET /signed/all.zip", "DownloadAllSigned", rest.SignedIn, a.downloadAll).Answering(rest.File{}),
 		rest.Handle("GET /sign-in", "BeginSession", rest.Anyone, a.signIn).Unaudited().Answering(rest.Redirect{}),
@@ -180,25 +211,25 @@ func (a *API) Routes() []rest.Route {
 	}
 	if a.Verifier != nil {
 		routes = append(routes,
-			page("GET /verify", "VerifyPage", rest.Anyone, a.verifyForm).Unaudited(),
+			view.Handle("GET /verify", "VerifyPage", rest.Anyone, a.verifyForm).Unaudited(),
 			rest.HandleDocuments("POST /verify", "VerifyByPage", rest.Anyone, a.Verifier.NewIntake, a.verify).Guarded(a.Admit).AtMost(a.settings.Verify).Answering(rest.Page{}, rest.File{}),
 		)
 	}
 	routes = append(routes, a.personRoutes()...)
 	if a.settings.Dev {
-		routes = append(routes, page("GET /_/components", "ComponentsPage", rest.Anyone, a.components).Unaudited())
+		routes = append(routes, view.Handle("GET /_/components", "ComponentsPage", rest.Anyone, a.components).Unaudited())
 	}
 	if a.settings.Trial != nil {
 		routes = append(routes, rest.Handle("POST /try", "SignInToTry", rest.Anyone, a.try).Answering(rest.Redirect{}))
 	}
-	return slices.Concat(routes, a.operatorRoutes(), a.referenceRoutes())
+	return slices.Concat(routes, pdfjs.Routes(), a.operatorRoutes(), a.referenceRoutes())
 }
 
 // Missing returns the route of all addresses that have no route. The address of a form leads to
 // its page: browsers ask for it when a person opens the address again.
 func (a *API) Missing() rest.Route {
 	return rest.Handle("GET /{path...}", "MissingPage", rest.Anyone, func(ctx context.Context, _ struct{}) (rest.Redirect, error) {
-		if path := visitorOf(ctx).path; pageOf(path) != path && local(pageOf(path)) == pageOf(path) {
+		if path := view.VisitorOf(ctx).Path; pageOf(path) != path && view.Local(pageOf(path)) == pageOf(path) {
 			return rest.Redirect{Location: pageOf(path), See: true}, nil
 		}
 		return rest.Redirect{}, fault.New(fault.NotFound, "there is no page at this address: check the address, or go on at the first page")

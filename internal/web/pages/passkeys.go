@@ -7,6 +7,7 @@ import (
 
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/passkey"
+	"tamga/internal/web/pages/view"
 	"tamga/internal/web/rest"
 )
 
@@ -28,7 +29,7 @@ func (a *API) passkeyRoutes() []rest.Route {
 		return rest.Handle("POST /devices/do/"+path, name, rest.SignedIn, a.onFactors(path, f)).Answering(rest.Redirect{})
 	}
 	return []rest.Route{
-		page("POST /devices/do/passkey", "CreatePasskeyByPage", rest.SignedIn, a.createPasskey),
+		view.Handle("POST /devices/do/passkey", "CreatePasskeyByPage", rest.SignedIn, a.createPasskey),
 		post("passkey-add", "AddPasskeyByPage", func(ctx context.Context, who audit.Principal, form rest.Form) error {
 			return a.Passkeys.Finish(ctx, who, []byte(form.Get("passkey")))
 		}),
@@ -44,11 +45,11 @@ func (a *API) passkeyRoutes() []rest.Route {
 }
 
 // createPasskey shows the page whose script has the browser create a passkey.
-func (a *API) createPasskey(ctx context.Context, r formed) (view, error) {
+func (a *API) createPasskey(ctx context.Context, r formed) (view.View, error) {
 	who, err := a.allowed(ctx)
 	if err != nil {
-		return view{}, err
+		return view.View{}, err
 	}
 	options, err := a.Passkeys.Begin(ctx, who, r.Body.Get("name"))
-	return view{template: "passkeys/create", title: "passkeys.add", script: rest.PasskeyScript, content: string(options)}, err
+	return view.View{Template: "account/passkey", Title: "passkeys.add", Script: rest.PasskeyScript, Content: string(options)}, err
 }

@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"tamga/internal/domain/fault"
+	"tamga/internal/web/pages/view"
 	"tamga/internal/web/rest"
 )
 
@@ -89,13 +90,13 @@ func readOpenAPI(document []byte) (*openAPI, error) {
 
 func (a *API) referenceRoutes() []rest.Route {
 	return []rest.Route{
-		page("GET /reference", "ReferencePage", rest.Anyone, a.referenceIndex).Unaudited(),
-		page("GET /reference/{operation}", "ReferenceOperationPage", rest.Anyone, a.referenceOperation).Unaudited(),
-		page("POST /reference/{operation}/do/try", "TryOperation", rest.SignedIn, a.tryOperation),
+		view.Handle("GET /reference", "ReferencePage", rest.Anyone, a.referenceIndex).Unaudited(),
+		view.Handle("GET /reference/{operation}", "ReferenceOperationPage", rest.Anyone, a.referenceOperation).Unaudited(),
+		view.Handle("POST /reference/{operation}/do/try", "TryOperation", rest.SignedIn, a.tryOperation),
 	}
 }
 
-//go:embed reference.js
+//go:embed reference/reference.js
 var referenceScript string
 
 // indexView is the list of operations. All of them are on the page: the script searches while
@@ -115,20 +116,20 @@ type surfaceView struct {
 
 type listedOperation struct {
 	*referenceOperation
-	Name   string // in the language of the reader; see [words.operation]
+	Name   string // in the language of the reader; see [operationName]
 	Hidden bool   // the search does not find it
 }
 
-// found reports whether what the list says of an operation has all words of a search.
-func (w *words) found(o *referenceOperation, query string) bool {
-	text := strings.ToLower(strings.Join([]string{o.ID, o.Method, o.Path, cmp.Or(w.operation(o), o.Summary)}, " "))
+// matches reports whether what the list says of an operation has all words of a search.
+func matches(w *view.Words, o *referenceOperation, query string) bool {
+	text := strings.ToLower(strings.Join([]string{o.ID, o.Method, o.Path, cmp.Or(operationName(w, o), o.Summary)}, " "))
 	return !slices.ContainsFunc(strings.Fields(strings.ToLower(query)), func(word string) bool { return !strings.Contains(text, word) })
 }
 
 func (a *API) referenceIndex(ctx context.Context, r struct {
 	Query string `query:"q"`
-}) (view, error) {
-	v, w := indexView{Query: strings.TrimSpace(r.Query)}, visitorOf(ctx).words
+}) (view.View, error) {
+	v, w := indexView{Query: strings.TrimSpace(r.Query)}, view.VisitorOf(ctx).Words
 	all := slices.SortedFunc(maps.Values(a.reference.byID), func(x, y *referenceOperation) int {
 		return cmp.Or(strings.Compare(x.Path, y.Path), strings.Compare(x.Method, y.Method))
 	})
@@ -136,21 +137,21 @@ func (a *API) referenceIndex(ctx context.Context, r struct {
 		s := surfaceView{Key: "reference.tag." + strings.ReplaceAll(strings.ToLower(t.Name), " ", "_"), Hidden: true}
 		for _, o := range all {
 			if slices.Contains(o.Tags, t.Name) {
-				found := w.found(o, v.Query)
-				s.Operations = append(s.Operations, listedOperation{o, w.operation(o), !found})
+				found := matches(w, o, v.Query)
+				s.Operations = append(s.Operations, listedOperation{o, operationName(w, o), !found})
 				s.Hidden = s.Hidden && !found
 			}
 		}
 		v.Found = v.Found || !s.Hidden
 		v.Surfaces = append(v.Surfaces, s)
 	}
-	return view{template: "reference/index", title: "reference.title", script: referenceScript, content: v}, nil
+	return view.View{Template: "reference/index", Title: "reference.title", Script: referenceScript, Content: v}, nil
 }
 
 // operationView is the page of an operation.
 type operationView struct {
 	*referenceOperation
-	Name     string   // in the language of the reader; see [words.operation]
+	Name     string   // in the language of the reader; see [operationName]
 	Rights   []string // keys
 	Bodies   []referenceBody
 	Answers  []referenceAnswer
@@ -173,28 +174,28 @@ var answers = map[string]string{
 	"Done.": "reference.answer.done", "Done; no body.": "reference.answer.no_body", "A file.": "reference.answer.file", "Go on at the address.": "reference.answer.address",
 }
 
-// operation returns the name of an operation in the language of the reader. It is "" for most in
+// operationName returns the name of an operation in the language of the reader. It is "" for most in
 // English, where the summary in the description of the interface says more.
-func (w *words) operation(o *referenceOperation) string {
+func operationName(w *view.Words, o *referenceOperation) string {
 	id := strings.TrimSuffix(o.ID, o.Method) // a second method of the same operation
-	if text, ok := w.lookup("reference.operation." + o.ID); ok || w.language == "en" {
+	if text, ok := w.Lookup("reference.operation." + o.ID); ok || w.Language == "en" {
 		return text
 	}
-	return cmp.Or(w.known("audited."+o.ID, ""), w.known("audited."+id, ""))
+	return cmp.Or(w.TextOr("audited."+o.ID, ""), w.TextOr("audited."+id, ""))
 }
 
 func (a *API) referenceOperation(ctx context.Context, r struct {
 	Operation string `path:"operation"`
-}) (view, error) {
+}) (view.View, error) {
 	o, err := a.operation(r.Operation)
 	if err != nil {
-		return view{}, err
+		return view.View{}, err
 	}
 	return a.describeOperation(ctx, o).page(), nil
 }
 
-func (v operationView) page() view {
-	return view{template: "reference/operation", title: "reference.title", about: v.ID, script: referenceScript, content: v}
+func (v operationView) page() view.View {
+	return view.View{Template: "reference/operation", Title: "reference.title", About: v.ID, Script: referenceScript, Content: v}
 }
 
 // operation finds an operation of the interface.
@@ -209,8 +210,8 @@ func (a *API) operation(id string) (*referenceOperation, error) {
 // describeOperation returns the page of an operation.
 func (a *API) describeOperation(ctx context.Context, o *referenceOperation) operationView {
 	v := operationView{
-		referenceOperation: o, Name: visitorOf(ctx).words.operation(o), Inputs: o.inputs(nil), Token: o.takesToken(), Address: a.settings.Address,
-		Tries: a.tries(o), SignedIn: visitorOf(ctx).session.Token != "",
+		referenceOperation: o, Name: operationName(view.VisitorOf(ctx).Words, o), Inputs: o.inputs(nil), Token: o.takesToken(), Address: a.settings.Address,
+		Tries: a.tries(o), SignedIn: view.VisitorOf(ctx).Session.Token != "",
 	}
 	v.Curl = a.curl(o, v.Inputs, false)
 	if len(o.Security) == 0 {

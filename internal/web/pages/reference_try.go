@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"tamga/internal/domain/fault"
+	"tamga/internal/web/pages/view"
 	"tamga/internal/web/rest"
 )
 
@@ -101,24 +102,24 @@ type triedView struct {
 func (a *API) tryOperation(ctx context.Context, r struct {
 	Operation string `path:"operation"`
 	Body      rest.Form
-}) (view, error) {
+}) (view.View, error) {
 	o, err := a.operation(r.Operation)
 	if err != nil {
-		return view{}, err
+		return view.View{}, err
 	}
 	rest.Detail(ctx, "operation "+o.ID)
 	if !a.tries(o) {
-		return view{}, fault.New(fault.WrongOperation, "this operation cannot be tried on its page: use the command")
+		return view.View{}, fault.New(fault.WrongOperation, "this operation cannot be tried on its page: use the command")
 	}
 	v := a.describeOperation(ctx, o)
 	v.Inputs = o.inputs(r.Body)
 	v.Curl = a.curl(o, v.Inputs, true)
 	target, header, err := o.request(v.Inputs)
 	if err != nil {
-		return view{}, err
+		return view.View{}, err
 	}
 	header.Set("Accept", jsonType)
-	header.Set("Authorization", "Bearer "+visitorOf(ctx).session.Token)
+	header.Set("Authorization", "Bearer "+view.VisitorOf(ctx).Session.Token)
 	body := ""
 	if o.RequestBody != nil {
 		header.Set("Content-Type", jsonType)
@@ -126,7 +127,7 @@ func (a *API) tryOperation(ctx context.Context, r struct {
 	}
 	reply, err := a.Trials.Send(ctx, o.Method, a.settings.Address+target, header, body, maxTried)
 	if err != nil {
-		return view{}, err
+		return view.View{}, err
 	}
 	v.Tried = shownReply(reply)
 	v.Tried.Request = o.Method + " " + target

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"tamga/internal/web/pages/view"
 	"tamga/internal/web/rest"
 )
 
@@ -19,47 +20,47 @@ type Line struct{ Kind, Label, Text string }
 const maxPrinted = 100
 
 // print returns a report as PDF.
-func (a *API) print(w *words, r *report) (rest.File, error) {
+func (a *API) print(w *view.Words, r *report) (rest.File, error) {
 	lines := []Line{
-		{Kind: "title", Text: w.text("report.title")},
-		{Kind: "text", Text: w.text(r.Title())},
-		{Kind: "text", Text: w.text("report.at", r.Name, w.when(r.At))},
+		{Kind: "title", Text: w.Text("report.title")},
+		{Kind: "text", Text: w.Text(r.Title())},
+		{Kind: "text", Text: w.Text("report.at", r.Name, w.When(r.At))},
 	}
 	field := func(key, text string) {
 		if text != "" {
-			lines = append(lines, Line{"field", w.text(key), visible(text)})
+			lines = append(lines, Line{"field", w.Text(key), view.Visible(text)})
 		}
 	}
 	for i, s := range r.Signatures {
 		if i == maxPrinted {
-			lines = append(lines, Line{Kind: "text", Text: w.count("report.more", len(r.Signatures)-maxPrinted)})
+			lines = append(lines, Line{Kind: "text", Text: w.Count("report.more", len(r.Signatures)-maxPrinted)})
 			break
 		}
 		if s.Number != "" {
-			lines = append(lines, Line{Kind: "title", Text: w.text("verify.signature", s.Number) + ": " + w.text("verdict.short."+s.Verdict)})
+			lines = append(lines, Line{Kind: "title", Text: w.Text("verify.signature", s.Number) + ": " + w.Text("verdict.short."+s.Verdict)})
 		}
 		if s.Signer != nil {
 			field("verify.signer", s.Signer.Subject)
 			field("verify.issuer", s.Signer.Issuer)
 			field("verify.serial", s.Signer.Serial)
-			field("verify.validity", w.day(s.Signer.NotBefore)+" – "+w.day(s.Signer.NotAfter))
+			field("verify.validity", w.Day(s.Signer.NotBefore)+" – "+w.Day(s.Signer.NotAfter))
 		}
-		field("verify.claimed", w.when(s.ClaimedTime))
-		field("verify.stamped", w.when(s.StampedTime))
+		field("verify.claimed", w.When(s.ClaimedTime))
+		field("verify.stamped", w.When(s.StampedTime))
 		field("verify.level", s.Level)
-		field("verify.covers", cmp.Or(w.own(s.Covers), s.Covers))
+		field("verify.covers", cmp.Or(w.Own(s.Covers), s.Covers))
 		for _, f := range s.Findings() {
 			text := f.Text
 			if f.Code != "" {
-				text = w.text(f.Code)
-				if w.language == "en" {
+				text = w.Text(f.Code)
+				if w.Language == "en" {
 					text += ": " + f.Text
 				}
 			}
-			field(f.Key, w.text(f.Mend)+" ("+text+")")
+			field(f.Key, w.Text(f.Mend)+" ("+text+")")
 		}
 	}
-	content, err := a.PDF(w.language, w.text("report.title"), r.At, lines)
+	content, err := a.PDF(w.Language, w.Text("report.title"), r.At, lines)
 	return rest.File{Content: bytes.NewReader(content), Name: "report.pdf", Type: "application/pdf"}, err
 }
 
@@ -106,10 +107,10 @@ func (r *report) json() (rest.File, error) {
 			ClaimedTime: optional(s.ClaimedTime), StampedTime: optional(s.StampedTime), Findings: []finding{},
 		}
 		if c := s.Signer; c != nil {
-			one.Signer = &signer{c.Subject, c.Issuer, c.Serial, c.NotBefore, c.NotAfter, c.DER}
+			one.Signer = &signer{Subject: c.Subject, Issuer: c.Issuer, Serial: c.Serial, NotBefore: c.NotBefore, NotAfter: c.NotAfter, DER: c.DER}
 		}
 		for _, f := range s.SignatureReport.Findings {
-			one.Findings = append(one.Findings, finding{f.Indication, f.Code, f.Text})
+			one.Findings = append(one.Findings, finding{Indication: f.Indication, Code: f.Code, Text: f.Text})
 		}
 		out.Signatures = append(out.Signatures, one)
 	}
@@ -144,7 +145,7 @@ func (s signature) Findings() (list []finding) {
 			name = "changed"
 		}
 		one := finding{Key: "finding." + name, Mend: "mend." + name, Verdict: f.Verdict, Text: f.Text}
-		if key := "code." + f.Code; hasText(key) {
+		if key := "code." + f.Code; view.HasText(key) {
 			one.Code = key
 			if key == noSignature {
 				one.Mend = "mend.no_signature"
@@ -153,4 +154,14 @@ func (s signature) Findings() (list []finding) {
 		list = append(list, one)
 	}
 	return list
+}
+
+// Finding returns what a finding means by its code, or else by its indication of EN 319 102-1, in
+// a language of the pages, for commands. It returns "" for a note without a known code.
+func Finding(language, code, indication string) string {
+	w := view.WordsIn(language)
+	if text, ok := w.Lookup("code." + code); ok || indication == "" {
+		return text
+	}
+	return w.Text("finding." + indication)
 }

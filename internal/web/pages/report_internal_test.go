@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"tamga/internal/domain/signing"
+	"tamga/internal/web/pages/view"
 )
 
 // TestAdviceOnChangedDocuments checks that what was added after signing is called a change of the document, in each
@@ -20,9 +21,9 @@ func TestAdviceOnChangedDocuments(t *testing.T) {
 		if list[0].Key != "finding.changed" || list[0].Mend != "mend.changed" || list[1].Mend != "mend.note" || list[2].Mend != "mend.FORMAT_FAILURE" {
 			t.Errorf("%s: %+v", code, list)
 		}
-		for _, l := range languages {
-			if l.texts["code."+code] == "" || l.texts[list[0].Key] == "" || l.texts[list[0].Mend] == "" {
-				t.Errorf("%s: no words in %s", code, l.language)
+		for _, l := range view.Languages {
+			if l.TextOr("code."+code, "") == "" || l.TextOr(list[0].Key, "") == "" || l.TextOr(list[0].Mend, "") == "" {
+				t.Errorf("%s: no words in %s", code, l.Language)
 			}
 		}
 	}

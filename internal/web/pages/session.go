@@ -19,6 +19,7 @@ import (
 	"tamga/internal/domain/signin"
 	"tamga/internal/domain/token"
 	"tamga/internal/domain/vault"
+	"tamga/internal/web/pages/view"
 	"tamga/internal/web/rest"
 )
 
@@ -37,17 +38,6 @@ const (
 	// beginLife is how long a person may take to sign in.
 	beginLife = 10 * time.Minute
 )
-
-// session is the content of the cookie of a session. The cookie is sealed, so neither the
-// browser nor a script can read the token. The token is the session: it ends with the
-// sign-in that it belongs to, and it is checked with each request.
-type session struct {
-	Token string
-	Seen  int64 // Unix seconds of the last request, accurate to renewAfter
-	// Proved is when the person last confirmed in this session that it is them, in Unix
-	// seconds; 0: never.
-	Proved int64
-}
 
 // begun is the content of the cookie of a browser that was sent to the sign-in page.
 type begun struct {
@@ -106,16 +96,16 @@ func (a *API) open(name, value string, v any) bool {
 }
 
 // openSession returns the session of a header Cookie, if it was used in time.
-func (a *API) openSession(header string) (s session, ok bool) {
+func (a *API) openSession(header string) (s view.Session, ok bool) {
 	if !a.open(sessionCookie, cookieOf(header, a.cookieName(sessionCookie)), &s) {
-		return session{}, false
+		return view.Session{}, false
 	}
 	age := a.Now().Sub(time.Unix(s.Seen, 0))
 	return s, age < a.settings.Idle
 }
 
 // renew writes the cookie of a session again when it is older than renewAfter.
-func (a *API) renew(w http.ResponseWriter, s session) {
+func (a *API) renew(w http.ResponseWriter, s view.Session) {
 	if a.Now().Sub(time.Unix(s.Seen, 0)) < renewAfter {
 		return
 	}
@@ -125,7 +115,7 @@ func (a *API) renew(w http.ResponseWriter, s session) {
 }
 
 // begin returns the cookie of a session that is used now.
-func (a *API) begin(s session) (*http.Cookie, error) {
+func (a *API) begin(s view.Session) (*http.Cookie, error) {
 	s.Seen = a.Now().Unix()
 	value, err := a.seal(sessionCookie, s)
 	return a.cookie(sessionCookie, value, int(a.settings.Session.Seconds())), err
@@ -136,7 +126,7 @@ func (a *API) begin(s session) (*http.Cookie, error) {
 func (a *API) signIn(ctx context.Context, r struct {
 	To string `query:"to"`
 }) (rest.Redirect, error) {
-	b := begun{State: a.Random(), Verifier: a.Random() + a.Random(), To: local(r.To), Ends: a.Now().Add(beginLife).Unix()}
+	b := begun{State: a.Random(), Verifier: a.Random() + a.Random(), To: view.Local(r.To), Ends: a.Now().Add(beginLife).Unix()}
 	if len(b.To) > 1024 {
 		b.To = "/start"
 	}
@@ -147,7 +137,7 @@ func (a *API) signIn(ctx context.Context, r struct {
 	query := url.Values{
 		"response_type": {"code"}, "client_id": {a.settings.ClientID}, "redirect_uri": {a.redirectURI()}, "resource": {a.settings.Resource},
 		"state": {b.State}, "code_challenge": {challenge(b.Verifier)}, "code_challenge_method": {"S256"},
-		"ui_locales": {visitorOf(ctx).words.language},
+		"ui_locales": {view.VisitorOf(ctx).Words.Language},
 	}
 	return rest.Redirect{Location: a.settings.IDP + "/oauth/authorize?" + query.Encode(), See: true, Cookie: a.cookie(beginCookie, value, int(beginLife.Seconds()))}, nil
 }
@@ -189,7 +179,7 @@ func (a *API) enter(ctx context.Context, code, verifier, to string) (rest.Redire
 		who = known // with the login
 	}
 	rest.Identified(ctx, who)
-	cookie, err := a.begin(session{Token: t.AccessToken})
+	cookie, err := a.begin(view.Session{Token: t.AccessToken})
 	return rest.Redirect{Location: to, See: true, Cookie: cookie}, err
 }
 
@@ -240,10 +230,10 @@ func (a *API) ended(form string) rest.Redirect {
 
 // chooseLanguage remembers a language in the browser.
 func (a *API) chooseLanguage(_ context.Context, r struct{ Body rest.Form }) (rest.Redirect, error) {
-	to := local(r.Body.Get("to"))
-	for _, w := range languages {
-		if w.language == r.Body.Get("language") {
-			c := a.cookie(languageCookie, w.language, 365*24*3600)
+	to := view.Local(r.Body.Get("to"))
+	for _, w := range view.Languages {
+		if w.Language == r.Body.Get("language") {
+			c := a.cookie(languageCookie, w.Language, 365*24*3600)
 			c.Name = languageCookie // no secret: any host may set it
 			return rest.Redirect{Location: to, See: true, Cookie: c}, nil
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tamga/internal/domain/vault"
+	"tamga/internal/web/pages/view"
 )
 
 // plain seals nothing, but it binds what it opens to its place.
@@ -33,7 +34,7 @@ func TestSessionEnds(t *testing.T) {
 	a := New(Settings{Address: "https://sign.example.org", Session: 12 * time.Hour, Idle: 30 * time.Minute}, Deps{Sealer: plain{}, Now: func() time.Time { return now }})
 	token := ""
 	handler := a.Middleware(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { token = r.Header.Get("Authorization") }))
-	cookie, err := a.begin(session{Token: "TOKEN"})
+	cookie, err := a.begin(view.Session{Token: "TOKEN"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +63,7 @@ func TestSessionEnds(t *testing.T) {
 	}
 	now = now.Add(30 * time.Minute)
 	visit("")
-	begun, err := a.seal(beginCookie, session{Token: "TOKEN", Seen: now.Unix()})
+	begun, err := a.seal(beginCookie, view.Session{Token: "TOKEN", Seen: now.Unix()})
 	if err != nil {
 		t.Fatal(err)
 	}

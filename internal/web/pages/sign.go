@@ -5,6 +5,7 @@ package pages
 import (
 	"cmp"
 	"context"
+	_ "embed" // for the script
 	"errors"
 	"maps"
 	"net/url"
@@ -19,8 +20,13 @@ import (
 	"tamga/internal/domain/notify"
 	"tamga/internal/domain/operation"
 	"tamga/internal/domain/signing"
+	"tamga/internal/web/pages/pdfjs"
+	"tamga/internal/web/pages/view"
 	"tamga/internal/web/rest"
 )
+
+//go:embed sign/upload.js
+var uploadScript string
 
 const (
 	maxFiles   = 200     // in one upload
@@ -101,10 +107,10 @@ type formChoice struct{ Name, Label string }
 
 // formChoices returns the ways to sign in the language of the person.
 func (a *API) formChoices(ctx context.Context) []formChoice {
-	w := visitorOf(ctx).words
+	w := view.VisitorOf(ctx).Words
 	list := make([]formChoice, len(a.Forms))
 	for i, f := range a.Forms {
-		list[i] = formChoice{f.Name, w.wayToSign(f)}
+		list[i] = formChoice{f.Name, wayToSign(w, f)}
 	}
 	return list
 }
@@ -115,13 +121,13 @@ type signView struct {
 	Stamp        []stampField
 	PDFScript    string
 	PDFWorker    string
-	Certificates []certificate // usable ones
-	Lacks        *lack         // nil: there is one
+	Certificates []view.Certificate // usable ones
+	Lacks        *view.Lack         // nil: there is one
 	Formats      []formChoice
 	Levels       []level
 	Services     []string // addresses of time-stamp services
 	MaxFiles     int
-	MaxBytes     Bytes
+	MaxBytes     view.Bytes
 	Stored       []document.Info // documents to sign that need not be sent again
 	Gone         int             // documents to sign that are not stored any more
 }
@@ -143,33 +149,33 @@ func (a *API) storedFiles(ctx context.Context, ids []string) (list []document.In
 	return list, gone, nil
 }
 
-func (a *API) signForm(ctx context.Context, r kept) (view, error) {
-	list, err := certificatesOf(ctx, a.Certificates, a.Now())
+func (a *API) signForm(ctx context.Context, r kept) (view.View, error) {
+	list, err := view.CertificatesOf(ctx, a.Certificates, a.Now())
 	if err != nil {
-		return view{}, err
+		return view.View{}, err
 	}
 	v := signView{
-		Certificates: slices.DeleteFunc(list, func(c certificate) bool { return !c.Usable }), Formats: a.formChoices(ctx), Levels: levels[:1],
-		MaxFiles: maxFiles, MaxBytes: Bytes(a.settings.Upload), Stamp: r.place(), PDFScript: pdfMain, PDFWorker: pdfWorker,
+		Certificates: slices.DeleteFunc(list, func(c view.Certificate) bool { return !c.Usable }), Formats: a.formChoices(ctx), Levels: levels[:1],
+		MaxFiles: maxFiles, MaxBytes: view.Bytes(a.settings.Upload), Stamp: r.place(), PDFScript: pdfjs.Main, PDFWorker: pdfjs.Worker,
 		Chosen: chosen{Format: r.Format, Level: r.Level, Service: r.Service, Attached: r.Attached, Stamp: r.Stamp},
 	}
-	if v.Lacks, err = lackOf(ctx, a.Keys, v.Certificates); err != nil {
-		return view{}, err
+	if v.Lacks, err = view.LackOf(ctx, a.Keys, v.Certificates); err != nil {
+		return view.View{}, err
 	}
 	if len(v.Certificates) > 0 {
 		v.Chosen.Certificate = v.Certificates[0].ID // the default one is the first
-		at := slices.IndexFunc(v.Certificates, func(c certificate) bool { return strconv.FormatInt(c.ID, 10) == r.Certificate })
+		at := slices.IndexFunc(v.Certificates, func(c view.Certificate) bool { return strconv.FormatInt(c.ID, 10) == r.Certificate })
 		if at >= 0 {
 			v.Chosen.Certificate = v.Certificates[at].ID
 		}
 	}
 	ids := strings.FieldsFunc(r.Stored, func(r rune) bool { return r == ',' })
 	if v.Stored, v.Gone, err = a.storedFiles(ctx, ids[:min(len(ids), maxRetried)]); err != nil {
-		return view{}, err
+		return view.View{}, err
 	}
 	services, err := a.TSPServices(ctx)
 	if err != nil {
-		return view{}, err
+		return view.View{}, err
 	}
 	for _, s := range services {
 		v.Services = append(v.Services, s.URL)
@@ -177,7 +183,7 @@ func (a *API) signForm(ctx context.Context, r kept) (view, error) {
 	if len(v.Services) > 0 {
 		v.Levels = levels
 	}
-	return view{template: "sign/form", title: "sign.title", script: uploadScript + stampScript, modules: a.pdfModules(), content: v}, nil
+	return view.View{Template: "sign/form", Title: "sign.title", Script: uploadScript + stampScript, Modules: pdfjs.Modules(a.settings.Address), Content: v}, nil
 }
 
 // group is the files of an upload that are signed in one format, by their place in the upload.
@@ -254,7 +260,7 @@ func (a *API) sign(ctx context.Context, docs *rest.Documents[*document.Intake], 
 func (a *API) signFiles(ctx context.Context, docs *rest.Documents[*document.Intake], parts rest.Parts) (to rest.Redirect, fields rest.Form, err error) {
 	tooMany := fault.Newf(fault.InvalidParameters, "at most %d files are signed at once", maxFiles)
 	var files []upload
-	fields, err = readUpload(parts, docs, maxField, func(field, name string, content *document.Intake) error {
+	fields, err = view.ReadUpload(parts, docs, maxField, func(field, name string, content *document.Intake) error {
 		if content.Size() == 0 && name == "" {
 			return nil // the browser sends an empty part for no file
 		}
@@ -380,15 +386,15 @@ type unsigned struct {
 func (u unsigned) Unwrap() error { return u.error }
 
 // Again implements Refused. The page leads to the form with the same choices.
-func (u unsigned) Again(r Refusal) view {
-	v := refusedView{Sentence: r.Sentence, Detail: r.Detail, Back: cmp.Or(u.back, r.Back), BackKey: "refused.back", Files: u.files, Again: true, Kept: u.kept}
+func (u unsigned) Again(r view.Refusal) view.View {
+	v := view.RefusalPage{Sentence: r.Sentence, Detail: r.Detail, Back: cmp.Or(u.back, r.Back), BackKey: "refused.back", Files: u.files, Again: true, Kept: u.kept}
 	if u.kept {
 		v.BackKey = "refused.retry"
 	}
 	if r.Code == fault.InvalidPIN {
 		v.Field = "pin"
 	}
-	return v.view()
+	return v.View()
 }
 
 // namesOf returns the names of some files, for people.

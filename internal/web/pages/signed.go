@@ -14,6 +14,7 @@ import (
 
 	"tamga/internal/domain/operation"
 	"tamga/internal/domain/signing"
+	"tamga/internal/web/pages/view"
 	"tamga/internal/web/rest"
 )
 
@@ -52,17 +53,17 @@ type signedDocument struct {
 func (a *API) signed(ctx context.Context, r struct {
 	Operation string `query:"operation"`
 	Again     string `query:"again"`
-}) (view, error) {
+}) (view.View, error) {
 	o, err := a.Operations.Find(ctx, rest.Caller(ctx), r.Operation)
 	if err != nil {
-		return view{}, err
+		return view.View{}, err
 	}
 	rest.Afterwards(ctx, o)
 	var query []string // of the form
 	if choices, err := url.ParseQuery(r.Again); err == nil && len(r.Again) <= maxKept {
 		query = append(query, keep(choices.Get))
 	}
-	v := signedView{Operation: shownOperation(visitorOf(ctx).words, a.Forms, o), Again: formAt(query)}
+	v := signedView{Operation: shownOperation(view.VisitorOf(ctx).Words, a.Forms, o), Again: formAt(query)}
 	s := &v.Operation
 	s.AwaitsPIN = o.AwaitsPIN != nil && o.Owner.ClientID == a.settings.ClientID
 	v.Running = o.State == operation.Confirmed && o.StartsAlone() && o.AwaitsPIN == nil
@@ -77,29 +78,29 @@ func (a *API) signed(ctx context.Context, r struct {
 	if len(s.left) > 0 && len(s.left) <= maxRetried {
 		v.Retry = formAt(append(query, storedQuery(s.left)))
 	}
-	shown := view{template: "sign/signed", title: "signed.title", content: v}
+	shown := view.View{Template: "sign/signed", Title: "signed.title", Content: v}
 	if v.Running {
-		shown.script = waitScript
+		shown.Script = view.WaitScript
 	}
 	return shown, nil
 }
 
 // shownOperation describes an operation and its documents.
-func shownOperation(w *words, forms []signing.Form, o *operation.Operation) signedOperation {
+func shownOperation(w *view.Words, forms []signing.Form, o *operation.Operation) signedOperation {
 	s := signedOperation{ID: o.ID, State: "operation." + string(o.State)}
 	in := formsIn(forms, o)
 	if len(in) == 1 && in[0] != nil {
-		s.Format = w.wayToSign(*in[0])
+		s.Format = wayToSign(w, *in[0])
 	}
 	if o.State == operation.Created || o.State == operation.Challenged {
 		s.Before = o.ConfirmBefore
 	}
 	if o.Fault != nil {
-		s.Failed, s.Detail = w.refusal(o.Fault)
+		s.Failed, s.Detail = w.Refusal(o.Fault)
 	}
 	for i := range o.Documents {
 		d := &o.Documents[i]
-		one := signedDocument{Name: visible(d.OriginalName), Result: visible(d.Name), RefID: d.RefID, State: "document.waits", way: d.Way}
+		one := signedDocument{Name: view.Visible(d.OriginalName), Result: view.Visible(d.Name), RefID: d.RefID, State: "document.waits", way: d.Way}
 		switch {
 		case d.Declined:
 			one.State = "document.declined"
@@ -108,7 +109,7 @@ func shownOperation(w *words, forms []signing.Form, o *operation.Operation) sign
 		case d.Fault != nil || !o.State.Active():
 			one.State = "document.failed"
 			if d.Fault != nil {
-				one.Failed, one.Detail = w.refusal(d.Fault)
+				one.Failed, one.Detail = w.Refusal(d.Fault)
 			}
 			s.failed++
 			for _, id := range []string{d.OriginalRef, d.Related} {
@@ -123,7 +124,7 @@ func shownOperation(w *words, forms []signing.Form, o *operation.Operation) sign
 	for i := range s.Documents {
 		d := &s.Documents[i]
 		if len(in) > 1 && d.way < len(in) && in[d.way] != nil && (i == 0 || s.Documents[i-1].way != d.way) {
-			d.Format = w.wayToSign(*in[d.way])
+			d.Format = wayToSign(w, *in[d.way])
 		}
 	}
 	switch {
@@ -198,8 +199,8 @@ func (a *API) download(ctx context.Context, r struct {
 }
 
 // wayToSign returns a way to sign in words: a format that the pages have no words for says it itself.
-func (w *words) wayToSign(f signing.Form) string {
-	if text, ok := w.texts["format."+f.Name]; ok {
+func wayToSign(w *view.Words, f signing.Form) string {
+	if text, ok := w.Texts["format."+f.Name]; ok {
 		return text
 	}
 	first, size := utf8.DecodeRuneInString(f.Noun)

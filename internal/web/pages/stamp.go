@@ -3,9 +3,7 @@
 package pages
 
 import (
-	"bytes"
-	"context"
-	"embed"
+	_ "embed" // for the script
 	"encoding/base64"
 	"encoding/json"
 	"strconv"
@@ -14,35 +12,10 @@ import (
 	"tamga/internal/web/rest"
 )
 
-// pdf.js shows the page of a PDF on which its stamp is placed, and a PDF to confirm. pdfjs/renew.sh replaces it.
+// stampScript places the stamp of a PDF on its page.
 //
-//go:embed pdfjs/*.mjs
-var pdfScripts embed.FS
-
-const pdfVersion = "6.5.438"
-
-//go:embed stamp.js
+//go:embed sign/stamp.js
 var stampScript string
-
-// Addresses of the scripts of pdf.js. They have the version, so that browsers keep them.
-const (
-	assets    = "/assets/"
-	pdfMain   = assets + "pdfjs-" + pdfVersion + "/pdf.min.mjs"
-	pdfWorker = assets + "pdfjs-" + pdfVersion + "/pdf.worker.min.mjs"
-)
-
-// pdfModules are the addresses that a page with a PDF may load scripts from.
-func (a *API) pdfModules() []string {
-	return []string{a.settings.Address + pdfMain, a.settings.Address + pdfWorker}
-}
-
-// asset serves a script of pdf.js.
-func (a *API) asset(name string) func(context.Context, struct{}) (rest.File, error) {
-	return func(context.Context, struct{}) (rest.File, error) {
-		text, err := pdfScripts.ReadFile("pdfjs/" + name)
-		return rest.File{Content: bytes.NewReader(text), Type: "text/javascript"}, err
-	}
-}
 
 // stampField is a field of the form for the place of a stamp. The place is in millimetres
 // from the lower left corner of the page as it is shown.

@@ -7,6 +7,7 @@ import (
 	"context"
 	"slices"
 
+	"tamga/internal/web/pages/view"
 	"tamga/internal/web/rest"
 )
 
@@ -23,23 +24,23 @@ type frontView struct {
 func (a *API) front(ctx context.Context, r struct {
 	Token string `query:"try"`
 	Done  string `query:"done"`
-}) (view, error) {
-	visitor := visitorOf(ctx)
-	v := frontView{Session: visitor.session.Token != "", Verifies: a.Verifier != nil, Done: visitor.words.done("front", r.Done)}
+}) (view.View, error) {
+	visitor := view.VisitorOf(ctx)
+	v := frontView{Session: visitor.Session.Token != "", Verifies: a.Verifier != nil, Done: visitor.Words.Done("front", r.Done)}
 	if t := a.settings.Trial; t != nil && len(r.Token) <= 128 && r.Token != "" {
 		v.Trial, v.Token = t.Accounts, r.Token
 	}
-	return view{template: "front", title: "front.title", content: v}, nil
+	return view.View{Template: "front", Title: "front.title", Content: v}, nil
 }
 
 // startView is what waits for the person, and what they can do at once.
 type startView struct {
-	Certificates []certificate
-	Lacks        *lack // nil: at least one certificate can sign
+	Certificates []view.Certificate
+	Lacks        *view.Lack // nil: at least one certificate can sign
 	Verifies     bool
 	Waiting      []waiting // the first ones that wait for a confirmation
 	More         bool      // more of them wait
-	Soon         []certificate
+	Soon         []view.Certificate
 	Activating   bool // a device that is not activated yet
 	Unverified   []string
 	Changes      int // changes of operators that a delay holds
@@ -48,26 +49,26 @@ type startView struct {
 // startList is how many confirmations the start page lists.
 const startList = 5
 
-func (a *API) start(ctx context.Context, _ struct{}) (view, error) {
-	list, err := certificatesOf(ctx, a.Certificates, a.Now())
+func (a *API) start(ctx context.Context, _ struct{}) (view.View, error) {
+	list, err := view.CertificatesOf(ctx, a.Certificates, a.Now())
 	if err != nil {
-		return view{}, err
+		return view.View{}, err
 	}
 	v := startView{Certificates: list, Verifies: a.Verifier != nil}
-	if v.Lacks, err = lackOf(ctx, a.Keys, list); err != nil {
-		return view{}, err
+	if v.Lacks, err = view.LackOf(ctx, a.Keys, list); err != nil {
+		return view.View{}, err
 	}
-	v.Soon = slices.DeleteFunc(slices.Clone(list), func(c certificate) bool { return !c.Soon })
+	v.Soon = slices.DeleteFunc(slices.Clone(list), func(c view.Certificate) bool { return !c.Soon })
 	next := ""
 	if v.Waiting, next, err = a.waitingFor(ctx, "", startList); err != nil {
-		return view{}, err
+		return view.View{}, err
 	}
 	v.More = next != ""
 	who := rest.Caller(ctx)
 	if who.Actor == "" {
 		devices, err := a.Devices.Info(ctx, who, who.UserID)
 		if err != nil {
-			return view{}, err
+			return view.View{}, err
 		}
 		v.Activating = devices.KInit != nil
 		for _, d := range devices.Devices {
@@ -78,8 +79,8 @@ func (a *API) start(ctx context.Context, _ struct{}) (view, error) {
 	}
 	changes, err := a.Waiting.OfUser(ctx, who.UserID)
 	if err != nil {
-		return view{}, err
+		return view.View{}, err
 	}
 	v.Changes = len(changes)
-	return view{template: "start", title: "start.title", content: v}, nil
+	return view.View{Template: "start", Title: "start.title", Content: v}, nil
 }

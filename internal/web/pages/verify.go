@@ -11,12 +11,13 @@ import (
 
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/signing"
+	"tamga/internal/web/pages/view"
 	"tamga/internal/web/rest"
 )
 
 // verifyView is the form, and below it what was found.
 type verifyView struct {
-	MaxBytes Bytes
+	MaxBytes view.Bytes
 	Report   *report // nil: nothing was verified yet
 }
 
@@ -57,15 +58,15 @@ func (r *report) Title() string {
 	return "verdict." + r.Verdict
 }
 
-func (a *API) verifyForm(_ context.Context, _ struct{}) (view, error) {
-	return view{template: "verify", title: "verify.title", script: uploadScript, content: verifyView{MaxBytes: Bytes(a.settings.Verify)}}, nil
+func (a *API) verifyForm(_ context.Context, _ struct{}) (view.View, error) {
+	return view.View{Template: "sign/verify", Title: "verify.title", Script: uploadScript, Content: verifyView{MaxBytes: view.Bytes(a.settings.Verify)}}, nil
 }
 
 // verify verifies a file, with the document beside it if the signature is detached.
 func (a *API) verify(ctx context.Context, docs *rest.Documents[*signing.Intake], r struct{ Body rest.Parts }) (any, error) {
 	var file, original *signing.Intake
 	name := ""
-	fields, err := readUpload(r.Body, docs, maxField, func(field, called string, content *signing.Intake) error {
+	fields, err := view.ReadUpload(r.Body, docs, maxField, func(field, called string, content *signing.Intake) error {
 		switch {
 		case content.Size() == 0:
 		case field == "original":
@@ -103,10 +104,10 @@ func (a *API) verify(ctx context.Context, docs *rest.Documents[*signing.Intake],
 	case "json":
 		return result.json()
 	case "pdf":
-		return a.print(visitorOf(ctx).words, result)
+		return a.print(view.VisitorOf(ctx).Words, result)
 	}
-	v := view{template: "verify", title: "verify.title", script: uploadScript, content: verifyView{MaxBytes: Bytes(a.settings.Verify), Report: result}}
-	return v.render(ctx)
+	v := view.View{Template: "sign/verify", Title: "verify.title", Script: uploadScript, Content: verifyView{MaxBytes: view.Bytes(a.settings.Verify), Report: result}}
+	return v.Render(ctx)
 }
 
 // numberOf returns the number of a signature for people, who count from 1.

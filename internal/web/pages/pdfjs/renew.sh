@@ -5,7 +5,7 @@
 #   internal/web/pages/pdfjs/renew.sh 6.5.438
 #
 # npm compares the package with the checksum of the registry. SHA256SUMS has the checksums of what is
-# kept here; a test compares them. A release lists the package by its package.json. Afterwards change pdfVersion in stamp.go.
+# kept here; a test compares them. A release lists the package by its package.json. Afterwards change version in pdfjs.go.
 set -euo pipefail
 version=${1:?which version?}
 cd "$(dirname "$0")"

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package view
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"tamga/internal/domain/audit"
+	"tamga/internal/domain/keys"
+	"tamga/internal/domain/signing"
+	"tamga/internal/web/rest"
+)
+
+// Certificates lists the certificates of a user; see [keys.Service].
+type Certificates interface {
+	List(ctx context.Context, userID string) ([]*keys.Certificate, error)
+}
+
+// Certificate is a certificate of the person.
+type Certificate struct {
+	ID       int64
+	Name     string // given by the person, otherwise from the subject
+	Subject  string
+	Serial   string // its end
+	Suite    string // name; see [Words.Suite]
+	Default  bool
+	PIN      bool
+	Usable   bool
+	Status   string // key of the word
+	NotAfter time.Time
+	Soon     bool // ends soon
+}
+
+// soon is how long before its end a certificate is shown as ending.
+const soon = 30 * 24 * time.Hour
+
+// CertificatesOf lists what the caller has, the default first.
+func CertificatesOf(ctx context.Context, from Certificates, now time.Time) ([]Certificate, error) {
+	list, err := from.List(ctx, rest.Caller(ctx).UserID)
+	if err != nil {
+		return nil, err
+	}
+	var shown []Certificate
+	for _, c := range list {
+		shown = append(shown, DescribeCertificate(c, now))
+	}
+	slices.SortStableFunc(shown, func(x, y Certificate) int { return cmp.Compare(x.rank(), y.rank()) })
+	return shown, nil
+}
+
+// DescribeCertificate returns a certificate as pages show it.
+func DescribeCertificate(c *keys.Certificate, now time.Time) Certificate {
+	info := signing.DescribeCertificate(c.X509)
+	s := Certificate{
+		ID: c.ID, Name: cmp.Or(c.FriendlyName, PersonIn(info.Subject)), Subject: info.Subject, Serial: shortSerial(info.Serial), Suite: suiteOf(c), Default: c.Default, PIN: c.HasPIN,
+		Status: "certificate.status." + c.Status.String(), NotAfter: info.NotAfter,
+	}
+	s.Usable = c.Status == keys.Active
+	s.Soon = s.Usable && info.NotAfter.Sub(now) < soon
+	return s
+}
+
+// suiteOf returns the name of the suite of a certificate, "" for a key that cannot sign here.
+func suiteOf(c *keys.Certificate) string {
+	if c.X509.Suite == nil {
+		return ""
+	}
+	return c.X509.Suite.Name
+}
+
+// rank orders certificates: the default one, those that can sign, the others.
+func (c *Certificate) rank() int {
+	switch {
+	case c.Default:
+		return 0
+	case c.Usable:
+		return 1
+	}
+	return 2
+}
+
+// Lack says what a person can do who has no certificate to sign with.
+type Lack struct {
+	Waits bool // for an answer to a request
+	May   bool // request a certificate
+}
+
+// Requests knows the requests of a user for certificates; see [keys.Service].
+type Requests interface {
+	Requests(ctx context.Context, who audit.Principal) ([]*keys.Request, error)
+	// MayRequest reports whether the user may request certificates.
+	MayRequest(ctx context.Context, userID string) (bool, error)
+}
+
+// LackOf returns nil if the caller can sign with one of the certificates.
+func LackOf(ctx context.Context, from Requests, list []Certificate) (*Lack, error) {
+	if slices.ContainsFunc(list, func(c Certificate) bool { return c.Usable }) {
+		return nil, nil
+	}
+	requests, err := from.Requests(ctx, rest.Caller(ctx))
+	if err != nil {
+		return nil, err
+	}
+	l := &Lack{Waits: slices.ContainsFunc(requests, func(q *keys.Request) bool { return q.Status == keys.Pending && q.Type == keys.ForCertificate })}
+	l.May, err = from.MayRequest(ctx, rest.Caller(ctx).UserID)
+	return l, err
+}

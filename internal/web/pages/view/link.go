@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package view
+
+import (
+	"encoding/base64"
+	"html/template"
+	"net/url"
+	"strings"
+
+	"tamga/internal/web/rest"
+)
+
+// SeeOther leads on after a form.
+func SeeOther(to string) rest.Redirect { return rest.Redirect{Location: to, See: true} }
+
+// Local returns an address of this site, "/start" for anything else. Only a path is local:
+// browsers read "//host" and "/\host" as another host.
+func Local(to string) string {
+	u, err := url.Parse(to)
+	if err != nil || u.IsAbs() || u.Host != "" || !strings.HasPrefix(to, "/") || strings.HasPrefix(to, "//") || strings.ContainsAny(to, "\\\r\n\t") {
+		return "/start"
+	}
+	return to
+}
+
+// DataURL returns a picture of ours as an address.
+func DataURL(kind string, content []byte) template.URL {
+	return template.URL("data:" + kind + ";base64," + base64.StdEncoding.EncodeToString(content))
+}

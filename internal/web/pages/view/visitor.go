@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package view
+
+import (
+	"context"
+
+	"tamga/internal/domain/audit"
+	"tamga/internal/web/rest"
+)
+
+// Visitor is what the Middleware knows of a request.
+type Visitor struct {
+	Words    *Words
+	Path     string
+	Here     string // path and query
+	Read     bool   // the request reads and changes nothing
+	Brand    string // name of the installation
+	Verifies bool   // there is a page that verifies
+	Session  Session
+	Sessions Authenticator
+}
+
+// Authenticator knows whose a session is.
+type Authenticator interface {
+	Authenticate(ctx context.Context, bearer string) (audit.Principal, error)
+}
+
+type visitorKey struct{}
+
+// WithVisitor returns a context of requests of the visitor.
+func WithVisitor(ctx context.Context, v *Visitor) context.Context {
+	return context.WithValue(ctx, visitorKey{}, v)
+}
+
+// VisitorOf returns the visitor of a request that came through the Middleware.
+func VisitorOf(ctx context.Context) *Visitor {
+	if v, ok := ctx.Value(visitorKey{}).(*Visitor); ok {
+		return v
+	}
+	return &Visitor{Words: Languages[0], Path: "/", Here: "/"}
+}
+
+// callerOf returns the person of the frame. On a page for everybody, the steps of a request do not
+// identify the caller, but a person with a session shall still see the way to their pages.
+func callerOf(ctx context.Context) audit.Principal {
+	who, v := rest.Caller(ctx), VisitorOf(ctx)
+	if who.UserID != "" || v.Session.Token == "" {
+		return who
+	}
+	who, err := v.Sessions.Authenticate(ctx, v.Session.Token)
+	if err != nil { // the session has ended
+		return audit.Principal{}
+	}
+	return who
+}
+
+// Session is the content of the cookie of a session. The cookie is sealed, so neither the
+// browser nor a script can read the token. The token is the session: it ends with the
+// sign-in that it belongs to, and it is checked with each request.
+type Session struct {
+	Token string
+	Seen  int64 // Unix seconds of the last request, accurate to renewAfter
+	// Proved is when the person last confirmed in this session that it is them, in Unix
+	// seconds; 0: never.
+	Proved int64
+}

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package view
+
+import (
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"tamga/internal/domain/confirm/what"
+	"tamga/internal/domain/fault"
+	"tamga/internal/domain/notify"
+	"tamga/internal/domain/policy"
+	"tamga/internal/web/rest"
+)
+
+// families are the beginnings of keys whose end is a value.
+var families = []string{"certificate.status.", "suite.", "account.object.", "format.", "level.", "operation.", "document.", "verdict.", "verdict.short.", "digest.", "fault.", "unit.", "finding.", "code.", "mend.", "stamp.",
+	"account.done.", "front.done.", "outcome.", "certificates.done.", "devices.done.", "audited.", "channel.", "command.", "field.", "column.", "comparison.", "action.", "policy.kind.", "rules.", "lack.", "method.", "device.state.", "requests.kind.", "requests.status.", "approvals.state.", "messages.state.", "messages.only.", "messages.template.", "services.source.", "messages.language.",
+	"token.kind.", "check.", "failed.check.", "installation.", "limit.", "delay.", "print.", "reason.", "ends.", "reference.security.", "reference.in.", "reference.tag.", "reference.status.", "reference.answer.", "reference.operation.",
+	"confirm.kind.", "confirm.field.", "confirm.value.", "confirm.way.", "confirm.ask.", "confirm.document.", "request.status.", "request.type."}
+
+// TestCatalogues checks that every text is there in every language, with the same values,
+// and that each is used.
+func TestCatalogues(t *testing.T) {
+	used := map[string]bool{}
+	key := regexp.MustCompile(`"([a-z_]+(?:\.[a-z_]+)+)"`)
+	err := filepath.WalkDir("..", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || strings.HasSuffix(name, "_test.go") || slices.Contains([]string{".txt", ".mjs", ".sh", ".json"}, filepath.Ext(name)) {
+			return err
+		}
+		text, err := os.ReadFile(name)
+		for _, m := range key.FindAllStringSubmatch(string(text), -1) {
+			used[m[1]] = true
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := regexp.MustCompile("%[ds]")
+	for _, w := range Languages {
+		if len(w.Texts) < 100 {
+			t.Fatalf("%s: only %d texts", w.Language, len(w.Texts))
+		}
+		for key, text := range w.Texts {
+			name, form, _ := strings.Cut(key, "|")
+			inFamily := slices.ContainsFunc(families, func(f string) bool { return strings.HasPrefix(name, f) })
+			if !used[name] && !inFamily {
+				t.Errorf("%s: no page uses %s", w.Language, name)
+			}
+			for _, other := range Languages {
+				same, ok := other.Texts[key]
+				if !ok && form == "" {
+					t.Errorf("%s has no text for %s", other.Language, key)
+				}
+				if ok && !slices.Equal(values.FindAllString(text, -1), values.FindAllString(same, -1)) {
+					t.Errorf("%s: the values of the languages differ: %q and %q", key, text, same)
+				}
+			}
+		}
+	}
+	texts := slices.Sorted(maps.Keys(used))
+	for _, name := range texts {
+		_, plain := Languages[0].Texts[name]
+		_, many := Languages[0].Texts[name+"|many"]
+		if !plain && !many && !slices.Contains(notTexts, name) {
+			t.Errorf("%s has no text", name)
+		}
+	}
+}
+
+// TestOutcomes checks that each code that can be the outcome of an audit entry has words.
+func TestOutcomes(t *testing.T) {
+	code := regexp.MustCompile(`(?m)^\t\w+ += "(\w[\w ]*)"`)
+	found := 0
+	for _, file := range []string{"../../../domain/fault/fault.go", "../../../domain/audit/audit.go", "../../../domain/token/error.go", "../../rest/mount.go"} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range code.FindAllStringSubmatch(string(text), -1) {
+			if found++; m[1] == "attempt" || m[1] == "done" { // phases
+				continue
+			}
+			for _, w := range Languages {
+				if words := w.Outcome(m[1]); words == m[1] {
+					t.Errorf("%s: no words for the outcome %q", w.Language, m[1])
+				}
+			}
+		}
+	}
+	if found < 75 {
+		t.Errorf("only %d codes", found)
+	}
+	if got := Languages[1].Outcome("of an earlier release"); got != "of an earlier release" {
+		t.Errorf("an unknown outcome is %q", got)
+	}
+}
+
+// notTexts look like keys but are not.
+var notTexts = []string{"all.zip", "wait.js", "signed.zip", "multipart.form", "audit.csv", "audit.jsonl", "openapi.json", "report.pdf", "report.json", "pdf.min.mjs", "pdf.worker.min.mjs"}
+
+func TestWords(t *testing.T) {
+	en, ru := WordsIn("en"), WordsIn("ru")
+	if en.Language != "en" || ru.Language != "ru" || WordsIn("") != en || len(Languages) != len(rest.Languages) {
+		t.Fatal("the texts are not in the language that is asked for")
+	}
+	for n, want := range map[int][2]string{
+		1: {"1 document is signed", "Подписан 1 документ"}, 2: {"2 documents are signed", "Подписано 2 документа"},
+		5: {"5 documents are signed", "Подписано 5 документов"}, 11: {"11 documents are signed", "Подписано 11 документов"},
+		21: {"21 documents are signed", "Подписан 21 документ"},
+	} {
+		if got := [2]string{en.Count("signed.done", n), ru.Count("signed.done", n)}; got != want {
+			t.Errorf("%d: %q, want %q", n, got, want)
+		}
+	}
+	for n, want := range map[int64][2]string{
+		0: {"0\u00a0bytes", "0\u00a0байт"}, 1: {"1\u00a0byte", "1\u00a0байт"}, 4: {"4\u00a0bytes", "4\u00a0байта"}, 12: {"12\u00a0bytes", "12\u00a0байт"}, 871: {"871\u00a0bytes", "871\u00a0байт"},
+		999: {"999\u00a0bytes", "999\u00a0байт"}, 1500: {"1.5\u00a0KB", "1,5\u00a0КБ"},
+		2 << 30: {"2.1\u00a0GB", "2,1\u00a0ГБ"},
+	} {
+		if got := [2]string{en.size(n), ru.size(n)}; got != want {
+			t.Errorf("%d: %q, want %q", n, got, want)
+		}
+	}
+	for d, want := range map[time.Duration][2]string{
+		12 * time.Hour: {"12\u00a0h", "12\u00a0ч"}, 90 * time.Second: {"1\u00a0min 30\u00a0s", "1\u00a0мин 30\u00a0с"},
+		24*time.Hour + time.Second: {"1\u00a0d 1\u00a0s", "1\u00a0сут 1\u00a0с"}, 26*time.Hour + time.Minute + time.Second: {"1\u00a0d 2\u00a0h", "1\u00a0сут 2\u00a0ч"},
+		12 * time.Millisecond: {"12\u00a0ms", "12\u00a0мс"}, time.Microsecond: {"0\u00a0ms", "0\u00a0мс"},
+	} {
+		if got := [2]string{en.Span(d), ru.Span(d)}; got != want {
+			t.Errorf("%v: %q, want %q", d, got, want)
+		}
+	}
+	for _, c := range []struct {
+		value any
+		want  [2]string
+	}{
+		{1000, [2]string{"1000", "1000"}}, {10000, [2]string{"10,000", "10\u00a0000"}}, {int64(1234567), [2]string{"1,234,567", "1\u00a0234\u00a0567"}},
+		{30 * time.Minute, [2]string{"30\u00a0min", "30\u00a0мин"}}, {Bytes(1024 << 30), [2]string{"1024\u00a0GiB", "1024\u00a0ГиБ"}},
+		{Bytes(1<<20 + 1), [2]string{"1,048,577\u00a0bytes", "1\u00a0048\u00a0577\u00a0байт"}}, {0.5, [2]string{"0.5", "0,5"}},
+	} {
+		if got := [2]string{en.Limit(c.value), ru.Limit(c.value)}; got != c.want {
+			t.Errorf("%v: %q, want %q", c.value, got, c.want)
+		}
+	}
+	for operation, want := range map[string][2]string{
+		"SignDocument": {"Sign a document", "Подписание документа"}, "Forgotten": {"Forgotten", "Forgotten"}, "": {"", ""},
+	} {
+		if got := [2]string{en.Audited(operation), ru.Audited(operation)}; got != want {
+			t.Errorf("%q: %q, want %q", operation, got, want)
+		}
+	}
+	at := time.Date(2026, 3, 5, 9, 7, 0, 0, time.UTC)
+	if got := []string{en.When(at), ru.When(at), en.Day(at), ru.Day(at), ru.When(time.Time{})}; !slices.Equal(got,
+		[]string{"5 Mar 2026 09:07 UTC", "05.03.2026 09:07 UTC", "5 Mar 2026", "05.03.2026", ""}) {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestRefusal checks that a page does not say the same twice.
+func TestRefusal(t *testing.T) {
+	for _, c := range []struct {
+		code, message                    string
+		sentence, detail, sentenceRU, ru string
+	}{
+		{fault.InvalidPIN, "the PIN is wrong", "The PIN is wrong.", "", "ПИН-код неверен.", ""},
+		{fault.AuthenticationFailed, "the code is wrong: 4 of 5 attempts are left", "The code is wrong: 4 of 5 attempts are left.", "", "Код неверен. Осталось попыток: 4 из 5.", ""},
+		{fault.InvalidPIN, "the two new PINs differ: type the same one twice", "The two new PINs differ: type the same one twice.", "", "Новые ПИН-коды не совпадают: введите один и тот же дважды.", ""},
+		{fault.InvalidPIN, "a message without a text", "The PIN is wrong.", "a message without a text", "ПИН-код неверен.", "a message without a text"},
+		{fault.InvalidPIN, "", "The PIN is wrong.", "", "ПИН-код неверен.", ""},
+		{fault.UserNotFound, "User not found", "There is no such person, or the person is not in your groups.", "", "Такого пользователя нет, или он не в ваших группах.", ""},
+		{fault.NotFound, "there is no such group", "There is no such group.", "", "Такой группы нет.", ""},
+		{fault.NotFound, "", "This does not exist, or it is not yours.", "", "Этого нет, или это принадлежит не вам.", ""},
+		{fault.DuplicateLogin, `login: "anna" is taken, or looks the same as one that is`, `The login "anna" is taken, or looks the same as one that is.`, "", "Логин «anna» занят или неотличим от занятого.", ""},
+		{fault.DuplicateName, "components: another user has this distinguished name", "Another person has this name for certificates.", "", "Такое имя в сертификате уже есть у другого пользователя.", ""},
+		{fault.KeyNotFound, "Serial: there is no such token in stock", "There is no such token in stock.", "", "Такого токена нет на складе.", ""},
+		{fault.RequestStatus, "request 7 is decided already: ACCEPTED", "Request 7 is decided already: ACCEPTED.", "", "По запросу 7 уже принято решение.", ""},
+		{fault.InvalidContent, "the tokens cannot be read: the file is empty: want a header line", "The tokens cannot be read: the file is empty: want a header line.", "", "Файл не читается: файл пуст, нужна строка заголовка.", ""},
+		{fault.InvalidEmail, "e-mail: it has no domain", "The e-mail address is not right.", "e-mail: it has no domain", "Адрес почты указан неверно.", ""},
+		{fault.AccessDenied, "this is for operators", "This is not allowed.", "this is for operators", "Это действие запрещено.", "this is for operators"},
+	} {
+		for i, want := range [][2]string{{c.sentence, c.detail}, {c.sentenceRU, c.ru}} {
+			sentence, detail := Languages[i].Refusal(fault.New(c.code, c.message))
+			if sentence != want[0] || detail != want[1] {
+				t.Errorf("%s %q: %q, %q, want %q", Languages[i].Language, c.message, sentence, detail, want)
+			}
+		}
+	}
+}
+
+// TestRussianTerms checks that the Russian texts have the words of the law on electronic signatures
+// (63-ФЗ) for certificates, one word for each thing, and are right where a rule is easy to miss.
+func TestRussianTerms(t *testing.T) {
+	wrong := regexp.MustCompile(`(?i)сертификат\S*( %s)?( уже)? отозван(\s|\.|$)|отзыв\S* сертификат|отозван\S* ли|(^|\s)с штамп|СМС|^Интерфейс$|закрыт\S+ ключ\S* подпис`)
+	texts := map[string]string{"details": detailsRU}
+	maps.Copy(texts, Languages[1].Texts)
+	for _, e := range notify.Events() {
+		texts[string(e.Type)] = e.Description["ru"]
+	}
+	for _, action := range policy.Actions() { // pages, devices and the policy of the interface have these names
+		texts[action.String()] = what.ActionName(action.String(), what.Russian)
+		if texts[action.String()] == action.String() {
+			t.Errorf("%s has no Russian name", action)
+		}
+	}
+	for key, text := range texts {
+		for line := range strings.Lines(text) {
+			if m := wrong.FindString(line); m != "" {
+				t.Errorf("%s says %q in %q", key, m, line)
+			}
+		}
+	}
+	for _, bad := range []string{"Сертификат %s уже отозван.", "Сертификат отозван", "Отзыв сертификата", "С штампом времени", "Код по СМС", "Интерфейс"} {
+		if !wrong.MatchString(bad) {
+			t.Errorf("%q is not noticed", bad)
+		}
+	}
+}
+
+// TestLocal checks that a page leads to no other site.
+func TestLocal(t *testing.T) {
+	for to, want := range map[string]string{
+		"/sign": "/sign", "/signed?operation=a%2Cb": "/signed?operation=a%2Cb", "": "/start", "//evil.example": "/start",
+		"https://evil.example/": "/start", "/\\evil.example": "/start", "/\t/evil.example": "/start", "javascript:alert(1)": "/start", "sign": "/start",
+	} {
+		if got := Local(to); got != want {
+			t.Errorf("%q leads to %q, want %q", to, got, want)
+		}
+	}
+}
