@@ -61,6 +61,12 @@ var packages = map[string][]string{
 // shared names the only package of a layer that its other packages may import.
 var shared = map[string]string{"internal/adapter": "guard", "internal/web": "rest", "internal/cli": ""}
 
+// areas is the package of internal/web whose inner packages are areas of pages. An area imports of them only those of
+// ofAreas; the outer package assembles all.
+const areas = "internal/web/pages"
+
+var ofAreas = []string{"view", "pdfjs"}
+
 // table is the package of internal/cli that has the table of sub-commands: it imports them all.
 const table = "program"
 
@@ -92,14 +98,15 @@ var configuring = []string{"internal/app", "internal/cli"}
 // position is where a folder is in the plan.
 type position struct {
 	layer, pkg string
+	inner      string // path below pkg; "": pkg itself
 	level      int
 }
 
 func positionOf(dir string) (position, bool) {
 	for _, l := range layers {
 		if dir == l.prefix || strings.HasPrefix(dir, l.prefix+"/") {
-			pkg, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(dir, l.prefix), "/"), "/")
-			return position{l.prefix, pkg, l.level}, true
+			pkg, inner, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(dir, l.prefix), "/"), "/")
+			return position{l.prefix, pkg, inner, l.level}, true
 		}
 	}
 	return position{}, false
@@ -169,6 +176,8 @@ func refuse(from position, imported string) string {
 		return "it is in no layer of the plan"
 	case from.level < 0:
 		return ""
+	case from.layer+"/"+from.pkg == areas && from.inner != "" && to.pkg == from.pkg && !slices.Contains(ofAreas, to.inner):
+		return "an area of pages may import no other area"
 	case strings.HasPrefix(local, from.layer+"/"+from.pkg+"/"):
 		return "" // a package inside this one
 	case to.level < 0 || isForTests(to.pkg) && !isForTests(from.pkg):

@@ -25,7 +25,7 @@ import (
 	"tamga/internal/domain/authority"
 	"tamga/internal/domain/notify"
 	"tamga/internal/domain/policy"
-	"tamga/internal/web/pages"
+	"tamga/internal/web/pages/operator"
 	"tamga/internal/web/pkiapi"
 	"tamga/internal/web/rest"
 )
@@ -132,7 +132,7 @@ func countEvidence(registry prometheus.Registerer) func(evidence.Event) {
 type sourceStates struct {
 	now  func() time.Time
 	mu   sync.Mutex
-	list []pages.SourceState
+	list []operator.SourceState
 }
 
 // maxSources is the most services that are remembered: untrusted certificates may name any
@@ -147,7 +147,7 @@ func (s *sourceStates) note(e evidence.Event) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	i := slices.IndexFunc(s.list, func(x pages.SourceState) bool { return x.Kind == e.Kind && x.Host == e.Host })
+	i := slices.IndexFunc(s.list, func(x operator.SourceState) bool { return x.Kind == e.Kind && x.Host == e.Host })
 	if i < 0 {
 		if len(s.list) == maxSources { // the one that was not asked for the longest time
 			oldest := 0
@@ -158,7 +158,7 @@ func (s *sourceStates) note(e evidence.Event) {
 			}
 			s.list = slices.Delete(s.list, oldest, oldest+1)
 		}
-		s.list = append(s.list, pages.SourceState{Kind: e.Kind, Host: e.Host})
+		s.list = append(s.list, operator.SourceState{Kind: e.Kind, Host: e.Host})
 		i = len(s.list) - 1
 	}
 	x := &s.list[i]
@@ -172,11 +172,11 @@ func (s *sourceStates) note(e evidence.Event) {
 }
 
 // states returns what note remembers, sorted.
-func (s *sourceStates) states() []pages.SourceState {
+func (s *sourceStates) states() []operator.SourceState {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	list := slices.Clone(s.list)
-	slices.SortFunc(list, func(a, b pages.SourceState) int {
+	slices.SortFunc(list, func(a, b operator.SourceState) int {
 		return cmp.Or(strings.Compare(a.Kind, b.Kind), strings.Compare(a.Host, b.Host))
 	})
 	return list

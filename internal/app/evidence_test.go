@@ -13,7 +13,7 @@ import (
 	"tamga/internal/adapter/guard"
 	"tamga/internal/config"
 	"tamga/internal/setting"
-	"tamga/internal/web/pages"
+	"tamga/internal/web/pages/operator"
 )
 
 func TestOwnAddress(t *testing.T) {
@@ -49,7 +49,7 @@ func TestSourceStates(t *testing.T) {
 	tick(evidence.Event{Kind: "ocsp", Outcome: "cached"})
 	tick(evidence.Event{Kind: "ocsp", Host: "a", Outcome: "failed", Err: errors.New("1")})
 	tick(evidence.Event{Kind: "ocsp", Host: "a", Outcome: "ok"})
-	want := []pages.SourceState{
+	want := []operator.SourceState{
 		{Kind: "ocsp", Host: "a", Asked: time.Unix(1006, 0), Answered: time.Unix(1006, 0)},
 		{Kind: "tsp", Host: "a", Asked: time.Unix(1002, 0), Answered: time.Unix(1001, 0), Took: 7, Failures: 1, Error: "no answer"},
 	}
@@ -60,7 +60,7 @@ func TestSourceStates(t *testing.T) {
 		tick(evidence.Event{Kind: "crl", Host: strconv.Itoa(i), Outcome: "ok"})
 	}
 	got := s.states()
-	if len(got) != maxSources || slices.ContainsFunc(got, func(x pages.SourceState) bool { return x.Kind != "crl" || x.Host == "0" }) {
+	if len(got) != maxSources || slices.ContainsFunc(got, func(x operator.SourceState) bool { return x.Kind != "crl" || x.Host == "0" }) {
 		t.Errorf("%d services are remembered, want the %d that were asked last", len(got), maxSources)
 	}
 }

@@ -17,6 +17,11 @@ import (
 	stored "tamga/internal/domain/document"
 	"tamga/internal/domain/signing"
 	"tamga/internal/web/pages"
+	"tamga/internal/web/pages/account"
+	"tamga/internal/web/pages/confirm"
+	"tamga/internal/web/pages/operator"
+	"tamga/internal/web/pages/reference"
+	"tamga/internal/web/pages/sign"
 	"tamga/internal/web/rest"
 	"tamga/internal/web/svsapi"
 )
@@ -30,17 +35,17 @@ type verifier struct {
 	limit        int64
 }
 
-// NewIntake implements pages.Verifier.
+// NewIntake implements sign.Verifier.
 func (v *verifier) NewIntake(ctx context.Context, who audit.Principal) (*signing.Intake, error) {
 	return v.take(ctx, who)
 }
 
-// TypeOf implements pages.Verifier.
+// TypeOf implements sign.Verifier.
 func (v *verifier) TypeOf(content *signing.Intake) (string, error) {
 	return v.verification.TypeOf(content)
 }
 
-// Verify implements pages.Verifier: it waits until it is the turn of the caller.
+// Verify implements sign.Verifier: it waits until it is the turn of the caller.
 func (v *verifier) Verify(ctx context.Context, o *signing.VerifyOrder) ([]signing.SignatureReport, error) {
 	return v.api.Verify(ctx, o)
 }
@@ -56,45 +61,43 @@ func (b *Base) pageSettings(trial *pages.Trial) pages.Settings {
 	}
 	return pages.Settings{
 		ClientID: config.PagesClient, Clients: clients, Name: c.Pages.Name, Language: c.Messages.Language, Address: c.BaseURL(), IDP: b.idpURL(), Resource: c.Resource,
-		Session: c.Pages.Session, Idle: c.Pages.Idle, Upload: int64(c.Pages.Upload), Trial: trial, Dev: c.IsDev(),
+		Session: c.Pages.Session, Idle: c.Pages.Idle, Trial: trial, Dev: c.IsDev(),
 	}
 }
 
 // newPages returns the pages for people. v may be nil.
-func (s *Services) newPages(trial *pages.Trial, operations *signing.Operations, documents *stored.Service, v *verifier, o pages.OperatorServices, trials pages.Trials) *pages.API {
-	settings := s.pageSettings(trial)
-	d := pages.Deps{
-		Identity: s.Identity, Sessions: s.Tokens, Operations: operations, Certificates: s.Keys, Documents: documents,
-		Forms: Formats(s.Config).Forms(), TSPServices: s.Policies.TSPServices, Sealer: s.ring, Now: s.DB.Now, Random: rand.Text,
+func (s *Services) newPages(trial *pages.Trial, operations *signing.Operations, documents *stored.Service, v *verifier, o operator.Deps, r reference.Deps) *pages.API {
+	d := pages.Deps{Identity: s.Identity, Sessions: s.Tokens, Sealer: s.ring, Now: s.DB.Now, Random: rand.Text, Operator: o, Reference: r}
+	d.Sign = sign.Deps{
+		Operations: operations, Forms: Formats(s.Config).Forms(), Certificates: s.Keys, Requests: s.Keys, Documents: documents, TSPServices: s.Policies.TSPServices,
+		MostSigned: int64(s.Config.Pages.Upload),
 	}
-	d.Operators, d.Trials = o, trials
-	d.ConfirmDeps = pages.ConfirmDeps{
-		Confirmations: s.Confirm, Steps: s.Identity, ToConfirm: toConfirm{operations},
+	if v != nil {
+		d.Sign.Verifier, d.Sign.Admit, d.Sign.MostVerified, d.Sign.PDF = v, v.admit, v.limit, reportPDF
+	}
+	d.Confirm = confirm.Deps{
+		Confirmations: s.Confirm, Steps: s.Identity, ToConfirm: toConfirm{operations}, Operations: operations, Certificates: s.Keys, Acts: s.Operations,
 		CarryOutSigning: operations.Confirmed, Paint: qr.GIF,
 	}
-	d.CertificateDeps = pages.CertificateDeps{Keys: s.Keys, Acts: s.Operations, Enrolment: s.Keys.Enrolment, Profiles: s.Keys.Profiles, PINs: s.Keys.PINRules()}
-	d.AccountDeps = pages.AccountDeps{
+	d.Account = account.Deps{
 		Own: s.Identity, People: s.Users, Grants: s.Tokens.Grants, Wishes: s.own.policies, Waiting: s.Approvals,
 		History: func(ctx context.Context, userID string, before int64, limit int) ([]audit.Entry, int64, error) {
 			return store.Audit{DB: s.DB}.Read(ctx, store.AuditFilter{UserID: userID, OutcomesOnly: true, Before: before}, limit)
 		},
+		Certificates: s.Keys, Keys: s.Keys, Acts: s.Operations, Enrolment: s.Keys.Enrolment, Profiles: s.Keys.Profiles, PINs: s.Keys.PINRules(),
+		Devices: s.own.devices, Contacts: s.own.contacts, Apps: s.own.oath, TextRecord: s.Identity.TextRecord, Confirmations: s.Confirm,
 	}
-	d.DeviceDeps = pages.DeviceDeps{Devices: s.own.devices, Contacts: s.own.contacts, Apps: s.own.oath, TextRecord: s.Identity.TextRecord}
 	if s.own.passkeys != nil {
-		d.Passkeys = s.own.passkeys
+		d.Account.Passkeys = s.own.passkeys
 	}
-	if v != nil {
-		d.Verifier, d.Admit, settings.Verify = v, v.admit, v.limit
-		d.PDF = reportPDF
-	}
-	return pages.New(settings, d)
+	return pages.New(s.pageSettings(trial), d)
 }
 
-// toConfirm gives package pages the documents that wait for a confirmation.
+// toConfirm gives package confirm the documents that wait for a confirmation.
 type toConfirm struct{ operations *signing.Operations }
 
-// ConfirmedDocument implements pages.ToConfirm.
-func (d toConfirm) ConfirmedDocument(ctx context.Context, who audit.Principal, id string, index int, original bool) (pages.ToSee, error) {
+// ConfirmedDocument implements confirm.ToConfirm.
+func (d toConfirm) ConfirmedDocument(ctx context.Context, who audit.Principal, id string, index int, original bool) (confirm.ToSee, error) {
 	document, err := d.operations.Shown(ctx, who, id, index, original)
 	if err != nil {
 		return nil, err
@@ -103,7 +106,7 @@ func (d toConfirm) ConfirmedDocument(ctx context.Context, who audit.Principal, i
 }
 
 // reportPDF prints a report of a verification.
-func reportPDF(language, title string, at time.Time, lines []pages.Line) ([]byte, error) {
+func reportPDF(language, title string, at time.Time, lines []sign.Line) ([]byte, error) {
 	var printed []print.Line
 	for _, l := range lines {
 		printed = append(printed, print.Line(l))

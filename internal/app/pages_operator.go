@@ -18,7 +18,7 @@ import (
 	"tamga/internal/domain/signing"
 	"tamga/internal/domain/vault"
 	"tamga/internal/setting"
-	"tamga/internal/web/pages"
+	"tamga/internal/web/pages/operator"
 	"tamga/internal/web/pages/view"
 	"tamga/internal/web/rest"
 	"tamga/internal/web/rest/limit"
@@ -27,13 +27,13 @@ import (
 )
 
 // operatorServices returns what the pages of operators call. ready checks the document storage.
-func (s *Services) operatorServices(ums *umsapi.API, operations *signing.Operations, version string, ready func(context.Context) error) pages.OperatorServices {
+func (s *Services) operatorServices(ums *umsapi.API, operations *signing.Operations, version string, ready func(context.Context) error) operator.Deps {
 	c := &s.Config.Pages
-	return pages.OperatorServices{
+	return operator.Deps{
 		Permit: ums.Permit, Administrators: c.Administrators, Auditors: c.Auditors,
 		People: s.Users, Contacts: s.Contacts, SignIns: s.Identity, OneTime: s.Oath, Devices: s.Devices, Passkeys: s.Passkeys, Policies: s.PolicyEditor, Approvals: s.Approvals,
 		Keys: s.Keys, Authority: s.Authority, Active: operations, Messages: s.Messages, Webhooks: s.Webhooks, Log: auditLog{store.Audit{DB: s.DB}}, Turns: s.Users.Turns,
-		Installation: func(ctx context.Context) (pages.Installation, error) { return s.installation(ctx, version, ready) },
+		Installation: func(ctx context.Context) (operator.Installation, error) { return s.installation(ctx, version, ready) },
 		CheckTSP:     s.checkTSP,
 		Sources:      s.sources.states,
 	}
@@ -58,14 +58,14 @@ func searchTurns(connections int) *limit.Turns {
 // auditLog reads the audit log for pages.
 type auditLog struct{ log store.Audit }
 
-// Read implements pages.AuditLog.
-func (a auditLog) Read(ctx context.Context, q pages.AuditQuery, limit int) ([]audit.Entry, int64, error) {
+// Read implements operator.AuditLog.
+func (a auditLog) Read(ctx context.Context, q operator.AuditQuery, limit int) ([]audit.Entry, int64, error) {
 	return a.log.Read(ctx, store.AuditFilter{
 		UserID: q.UserID, Login: q.Login, Operation: q.Operation, Outcome: q.Outcome, Since: q.Since, Until: q.Until, OutcomesOnly: !q.Attempts, Before: q.Before, Far: q.Far,
 	}, limit)
 }
 
-// Logins implements pages.AuditLog.
+// Logins implements operator.AuditLog.
 func (a auditLog) Logins(ctx context.Context, ids []string) (map[string]string, error) {
 	return store.Users{DB: a.log.DB}.Logins(ctx, ids)
 }
@@ -83,7 +83,7 @@ var limits = []string{
 
 // installation describes the state of this process and of what it depends on, the processes
 // beside it and the limits.
-func (s *Services) installation(ctx context.Context, version string, ready func(context.Context) error) (i pages.Installation, err error) {
+func (s *Services) installation(ctx context.Context, version string, ready func(context.Context) error) (i operator.Installation, err error) {
 	if i.Facts, err = s.facts(ctx, version, ready); err != nil {
 		return i, err
 	}
@@ -92,7 +92,7 @@ func (s *Services) installation(ctx context.Context, version string, ready func(
 		return i, err
 	}
 	for _, p := range all {
-		i.Nodes = append(i.Nodes, pages.Node{
+		i.Nodes = append(i.Nodes, operator.Node{
 			ID: p.ID, Host: p.Host, Version: p.Version, SealsWith: p.Active, SeenAt: p.SeenAt,
 			This: p.ID == process, Silent: s.DB.Now().Sub(p.SeenAt) > vault.ProcessLife,
 		})
@@ -102,14 +102,14 @@ func (s *Services) installation(ctx context.Context, version string, ready func(
 		if size, ok := value.(setting.Size); ok {
 			value = view.Bytes(size)
 		}
-		i.Limits = append(i.Limits, pages.Limit{Setting: name, Value: value})
+		i.Limits = append(i.Limits, operator.Limit{Setting: name, Value: value})
 	}
 	return i, nil
 }
 
-func (s *Services) facts(ctx context.Context, version string, ready func(context.Context) error) (facts []pages.Fact, err error) {
+func (s *Services) facts(ctx context.Context, version string, ready func(context.Context) error) (facts []operator.Fact, err error) {
 	add := func(key, value string, bad bool) {
-		facts = append(facts, pages.Fact{Key: "installation." + key, Value: value, Bad: bad})
+		facts = append(facts, operator.Fact{Key: "installation." + key, Value: value, Bad: bad})
 	}
 	queue := func(key string, n int64, alarms bool) {
 		text := strconv.FormatInt(n, 10)
@@ -130,7 +130,7 @@ func (s *Services) facts(ctx context.Context, version string, ready func(context
 	add("address", s.Config.BaseURL(), false)
 	add("node", host+", PID "+strconv.Itoa(os.Getpid()), false)
 	add("database", engine, s.DB.Ping(ctx) != nil)
-	clock := pages.Fact{Key: "installation.clock", Word: "installation.clock.right", Bad: s.checkClock(ctx) != nil}
+	clock := operator.Fact{Key: "installation.clock", Word: "installation.clock.right", Bad: s.checkClock(ctx) != nil}
 	switch offset := s.DB.ClockOffset().Round(time.Millisecond); {
 	case offset > 0:
 		clock.Word, clock.Span = "installation.clock.ahead", offset
@@ -141,7 +141,7 @@ func (s *Services) facts(ctx context.Context, version string, ready func(context
 	if s.Config.Bucket.Endpoint != "" {
 		place = "installation.documents.bucket"
 	}
-	facts = append(facts, clock, pages.Fact{Key: "installation.documents", Word: place, Bad: ready(ctx) != nil})
+	facts = append(facts, clock, operator.Fact{Key: "installation.documents", Word: place, Bad: ready(ctx) != nil})
 	q, err := s.DB.Queues(ctx, counted)
 	if err != nil {
 		return nil, err
@@ -155,7 +155,7 @@ func (s *Services) facts(ctx context.Context, version string, ready func(context
 }
 
 // checkTSP requests a time stamp and says what its checks found.
-func (s *Services) checkTSP(ctx context.Context, service policy.TSPService) ([]pages.Fact, error) {
+func (s *Services) checkTSP(ctx context.Context, service policy.TSPService) ([]operator.Fact, error) {
 	source, err := s.OpenEvidence(s.Config.Evidence)
 	if err != nil {
 		return nil, err
@@ -167,9 +167,9 @@ func (s *Services) checkTSP(ctx context.Context, service policy.TSPService) ([]p
 	if err != nil {
 		return nil, err
 	}
-	var facts []pages.Fact
+	var facts []operator.Fact
 	for _, c := range e.Checks {
-		f := pages.Fact{Key: "check." + c.Name, Value: "✓"}
+		f := operator.Fact{Key: "check." + c.Name, Value: "✓"}
 		if c.Err != nil {
 			f.Value, f.Failed, f.Bad = "", notify.OneLine(c.Err.Error()), true
 		}

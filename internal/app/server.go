@@ -18,6 +18,7 @@ import (
 	"tamga/internal/domain/signing"
 	webconsole "tamga/internal/web/console"
 	"tamga/internal/web/pages"
+	"tamga/internal/web/pages/reference"
 	"tamga/internal/web/rest"
 	"tamga/internal/web/signapi"
 	"tamga/internal/web/umsapi"
@@ -213,9 +214,8 @@ func (m *serverMaker) mountPages(context.Context) error {
 	}
 	m.whole = rest.Front(m.mux, m.log, m.requests, m.tracer, &m.missing)
 	office := m.operatorServices(m.users, m.server.operations, m.version, m.storage.Storage.Ready)
-	office.Description = m.description
-	trials := pages.Trials{Send: rest.Inner(m.whole), Devices: ofDevices(m.surfaces)}
-	api := m.newPages(m.trial, m.server.operations, m.documents, m.svs, office, trials)
+	described := reference.Deps{Description: m.description, Trials: reference.Trials{Send: rest.Inner(m.whole), Devices: ofDevices(m.surfaces)}}
+	api := m.newPages(m.trial, m.server.operations, m.documents, m.svs, office, described)
 	routes := mountPages(m.mux, &m.missing, api, pagesGate(m.usersGate, m.userRoutes))
 	m.server.audited = append(m.server.audited, auditedNames(routes)...)
 	return nil

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"tamga/internal/cli"
-	"tamga/internal/web/pages"
+	"tamga/internal/web/pages/sign"
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
 	"tamga/sig"
@@ -343,7 +343,7 @@ func (p *printer) text(f findingReport) string {
 	if p.console.Words == nil {
 		return f.Text
 	}
-	if text := pages.Finding(p.console.Language, f.Code, f.Indication); text != "" {
+	if text := sign.Finding(p.console.Language, f.Code, f.Indication); text != "" {
 		return text + ": " + f.Text
 	}
 	return f.Text

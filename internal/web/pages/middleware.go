@@ -13,6 +13,7 @@ import (
 	"tamga/internal/domain/approval"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/signing"
+	"tamga/internal/web/pages/operator"
 	"tamga/internal/web/pages/pdfjs"
 	"tamga/internal/web/pages/view"
 	"tamga/internal/web/rest"
@@ -32,7 +33,7 @@ func (a *API) Middleware(next http.Handler) http.Handler {
 			Brand: a.settings.Name,
 			Words: view.WordsIn(rest.LanguageFor(a.settings.Language, r.Header.Get("Accept-Language"), cookieOf(cookies, languageCookie))),
 			Path:  r.URL.Path, Here: r.URL.RequestURI(), Read: r.Method == http.MethodGet || r.Method == http.MethodHead,
-			Verifies: a.Verifier != nil, Sessions: a.Sessions,
+			Verifies: a.Sign.Verifier != nil, Sessions: a.Sessions,
 		}
 		if !v.Read { // the switch of the language leads to a page
 			v.Here = pageOf(v.Here)
@@ -79,7 +80,7 @@ func (a *API) Present(ctx context.Context, err error) rest.Refusal {
 		about = view.RefusalPage{Sentence: sentence, Detail: detail, Back: "/sign-in", BackKey: "frame.sign_in"}.View()
 	}
 	if h, waits := errors.AsType[approval.Waits](err); waits {
-		about = waitsView(v.Words, &h.Request, back(v))
+		about = operator.WaitsView(v.Words, &h.Request, back(v))
 	}
 	if form, again := errors.AsType[view.Refused](err); again && f.Code != fault.Unauthorized {
 		about = form.Again(view.Refusal{Code: f.Code, Sentence: sentence, Detail: detail, Back: back(v)})

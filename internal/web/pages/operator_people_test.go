@@ -78,8 +78,8 @@ func TestCommandsOfMissing(t *testing.T) {
 		}
 		if !d.Thing { // what the address names is ignored: the command is about the user alone
 			alone++
-			if p := b.get(d.At + "?of=zz"); strings.Contains(p.text, "<code>zz</code>") || strings.Contains(p.text, `action="`+d.At+`?of=zz"`) {
-				t.Errorf("%s is done to zz", d.At)
+			if p := b.get(d.Path + "?of=zz"); strings.Contains(p.text, "<code>zz</code>") || strings.Contains(p.text, `action="`+d.Path+`?of=zz"`) {
+				t.Errorf("%s is done to zz", d.Path)
 			}
 			continue
 		}
@@ -87,7 +87,7 @@ func TestCommandsOfMissing(t *testing.T) {
 		operations[d.Operation] = true
 		// Those of other users are missing, too: a contact, and a certificate.
 		for _, of := range []string{"", "zz", "0", "1", phone, email, tamgatest.Missing, "realsts", w.Dev.User.ID, hostileText, strings.Repeat("x", 1000)} {
-			to := d.At + "?of=" + url.QueryEscape(of)
+			to := d.Path + "?of=" + url.QueryEscape(of)
 			p := b.get(to)
 			b.is(p, 404)
 			b.safe(p)

@@ -7,6 +7,7 @@ import (
 	"context"
 	"slices"
 
+	"tamga/internal/web/pages/confirm"
 	"tamga/internal/web/pages/view"
 	"tamga/internal/web/rest"
 )
@@ -26,7 +27,7 @@ func (a *API) front(ctx context.Context, r struct {
 	Done  string `query:"done"`
 }) (view.View, error) {
 	visitor := view.VisitorOf(ctx)
-	v := frontView{Session: visitor.Session.Token != "", Verifies: a.Verifier != nil, Done: visitor.Words.Done("front", r.Done)}
+	v := frontView{Session: visitor.Session.Token != "", Verifies: a.Sign.Verifier != nil, Done: visitor.Words.Done("front", r.Done)}
 	if t := a.settings.Trial; t != nil && len(r.Token) <= 128 && r.Token != "" {
 		v.Trial, v.Token = t.Accounts, r.Token
 	}
@@ -38,8 +39,8 @@ type startView struct {
 	Certificates []view.Certificate
 	Lacks        *view.Lack // nil: at least one certificate can sign
 	Verifies     bool
-	Waiting      []waiting // the first ones that wait for a confirmation
-	More         bool      // more of them wait
+	Waiting      []confirm.Waiting // the first ones that wait for a confirmation
+	More         bool              // more of them wait
 	Soon         []view.Certificate
 	Activating   bool // a device that is not activated yet
 	Unverified   []string
@@ -50,23 +51,23 @@ type startView struct {
 const startList = 5
 
 func (a *API) start(ctx context.Context, _ struct{}) (view.View, error) {
-	list, err := view.CertificatesOf(ctx, a.Certificates, a.Now())
+	list, err := view.CertificatesOf(ctx, a.Account.Certificates, a.Now())
 	if err != nil {
 		return view.View{}, err
 	}
-	v := startView{Certificates: list, Verifies: a.Verifier != nil}
-	if v.Lacks, err = view.LackOf(ctx, a.Keys, list); err != nil {
+	v := startView{Certificates: list, Verifies: a.Sign.Verifier != nil}
+	if v.Lacks, err = view.LackOf(ctx, a.Account.Keys, list); err != nil {
 		return view.View{}, err
 	}
 	v.Soon = slices.DeleteFunc(slices.Clone(list), func(c view.Certificate) bool { return !c.Soon })
 	next := ""
-	if v.Waiting, next, err = a.waitingFor(ctx, "", startList); err != nil {
+	if v.Waiting, next, err = a.confirm.WaitingFor(ctx, "", startList); err != nil {
 		return view.View{}, err
 	}
 	v.More = next != ""
 	who := rest.Caller(ctx)
 	if who.Actor == "" {
-		devices, err := a.Devices.Info(ctx, who, who.UserID)
+		devices, err := a.Account.Devices.Info(ctx, who, who.UserID)
 		if err != nil {
 			return view.View{}, err
 		}
@@ -77,7 +78,7 @@ func (a *API) start(ctx context.Context, _ struct{}) (view.View, error) {
 			}
 		}
 	}
-	changes, err := a.Waiting.OfUser(ctx, who.UserID)
+	changes, err := a.Account.Waiting.OfUser(ctx, who.UserID)
 	if err != nil {
 		return view.View{}, err
 	}

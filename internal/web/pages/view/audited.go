@@ -14,7 +14,7 @@ import (
 // Audited returns the name of an operation in the audit log. The identifier of an operation that
 // has no name, for example one of an earlier release, is returned itself.
 func (w *Words) Audited(operation string) string {
-	if text, ok := w.Texts["audited."+operation]; ok {
+	if text, ok := w.texts["audited."+operation]; ok {
 		return text
 	}
 	return operation
@@ -38,7 +38,7 @@ func (w *Words) Object(text string) string {
 
 // Family returns the ends of the keys that begin so, with their texts, by text.
 func (w *Words) Family(beginning string) (list []Option) {
-	for key, text := range w.Texts {
+	for key, text := range w.texts {
 		if id, ok := strings.CutPrefix(key, beginning); ok {
 			list = append(list, Option{Value: id, Text: text})
 		}

@@ -156,11 +156,11 @@ func TestFindings(t *testing.T) {
 	}
 	for _, w := range Languages {
 		for code := range codes {
-			if w.Texts["code."+code] == "" {
+			if w.texts["code."+code] == "" {
 				t.Errorf("%s has no sentence for the code %s", w.Language, code)
 			}
 		}
-		for key := range w.Texts {
+		for key := range w.texts {
 			if code, ok := strings.CutPrefix(key, "code."); ok && !codes[code] {
 				t.Errorf("%s has a sentence for the code %s, which no verifier has", w.Language, code)
 			}

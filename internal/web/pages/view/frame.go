@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// Package view has what the pages of all areas share: the frame around a page, the parts that templates are made of, the
+// texts in each language, and the visitor of a request. Begin with [View], [Handle] and [VisitorOf].
+//
+// An area is a package beside this one. It adds its templates and its texts with [Add], and gets its services from package
+// pages. This package has no routes and calls no services but those that a page gives it.
 package view
 
 import (
@@ -36,7 +41,6 @@ type View struct {
 	About    string   // before the title in the name of the window, where many pages have the same title; "": nothing
 	Script   string   // "": none
 	Modules  []string // addresses of scripts that the script may load: its modules and their worker
-	status   int      // 0 is 200
 	Content  any
 	Pictures bool // the page has pictures of ours in itself, as data
 }
@@ -117,18 +121,18 @@ func (v View) Render(ctx context.Context) (rest.Page, error) {
 		from := strings.Join(v.Modules, " ")
 		policy += "; script-src-elem " + rest.ContentHash(v.Script) + " " + from + "; worker-src " + from
 	}
-	return rest.Page{Content: bytes.NewReader(text.Bytes()), Policy: policy, Status: v.status}, err
+	return rest.Page{Content: bytes.NewReader(text.Bytes()), Policy: policy}, err
 }
 
 // Add adds an area of pages: its templates, templates/NAME.html of files, as AREA/NAME, and its words,
 // words/LANGUAGE/NAME.txt. Its templates may use the parts of its file templates/parts.html, and functions besides
-// those of all pages. Packages call Add while the program starts, for a variable of the package.
-func Add(area string, files fs.FS, functions func(w *Words) template.FuncMap) struct{} {
+// those of all pages. The package of an area calls Add while the program starts. The pages of area "" have no folder in
+// their names.
+func Add(area string, files fs.FS, functions func(w *Words) template.FuncMap) {
 	for _, w := range Languages {
 		w.read(files)
 		w.parse(area, files, functions)
 	}
-	return struct{}{}
 }
 
 // parse adds functions that parse the pages of an area, by their names. A page is parsed for each language, because

@@ -28,3 +28,6 @@ func Local(to string) string {
 func DataURL(kind string, content []byte) template.URL {
 	return template.URL("data:" + kind + ";base64," + base64.StdEncoding.EncodeToString(content))
 }
+
+// SignedAt returns the address of the page of an operation.
+func SignedAt(id string) string { return "/signed?operation=" + url.QueryEscape(id) }

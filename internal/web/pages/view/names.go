@@ -112,7 +112,7 @@ func shortSerial(serial string) string {
 
 // Suite returns what the suite of a key is called, "" for a key without one.
 func (w *Words) Suite(name string) string {
-	if text, ok := w.Texts["suite."+name]; ok {
+	if text, ok := w.texts["suite."+name]; ok {
 		return text
 	}
 	return name

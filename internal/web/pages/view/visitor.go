@@ -9,7 +9,7 @@ import (
 	"tamga/internal/web/rest"
 )
 
-// Visitor is what the Middleware knows of a request.
+// Visitor is what the middleware of package pages knows of a request.
 type Visitor struct {
 	Words    *Words
 	Path     string
@@ -33,7 +33,7 @@ func WithVisitor(ctx context.Context, v *Visitor) context.Context {
 	return context.WithValue(ctx, visitorKey{}, v)
 }
 
-// VisitorOf returns the visitor of a request that came through the Middleware.
+// VisitorOf returns the visitor of a request that came through the middleware.
 func VisitorOf(ctx context.Context) *Visitor {
 	if v, ok := ctx.Value(visitorKey{}).(*Visitor); ok {
 		return v
@@ -60,7 +60,7 @@ func callerOf(ctx context.Context) audit.Principal {
 // sign-in that it belongs to, and it is checked with each request.
 type Session struct {
 	Token string
-	Seen  int64 // Unix seconds of the last request, accurate to renewAfter
+	Seen  int64 // Unix seconds of the last request, accurate to a minute
 	// Proved is when the person last confirmed in this session that it is them, in Unix
 	// seconds; 0: never.
 	Proved int64

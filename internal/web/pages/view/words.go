@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"html/template"
 	"io/fs"
-	"iter"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,11 +29,11 @@ type Words struct {
 	Language string // "en" or "ru"
 	name     string // of the language, in itself
 	tag      language.Tag
-	Texts    map[string]string
+	texts    map[string]string
 	// templates parse the pages, by AREA/NAME.
 	templates map[string]func() *template.Template
 
-	// operations and outcomes are the identifiers in the audit log with their names, by name.
+	// Operations and Outcomes return the identifiers in the audit log with their names, by name.
 	Operations, Outcomes func() []Option
 }
 
@@ -45,11 +43,10 @@ var Languages = []*Words{
 	newWords("ru", "Русский", language.Russian),
 }
 
-// The pages without an area are those of every package.
-var _ = Add("", shared, nil)
+func init() { Add("", shared, nil) }
 
 func newWords(code, name string, tag language.Tag) *Words {
-	w := &Words{Language: code, name: name, tag: tag, Texts: map[string]string{}, templates: map[string]func() *template.Template{}}
+	w := &Words{Language: code, name: name, tag: tag, texts: map[string]string{}, templates: map[string]func() *template.Template{}}
 	w.Operations = sync.OnceValue(func() []Option { return w.Family("audited.") })
 	w.Outcomes = sync.OnceValue(func() []Option { return w.Family("outcome.") })
 	return w
@@ -68,11 +65,11 @@ func (w *Words) read(files fs.FS) {
 		}
 		for line := range strings.Lines(string(data)) {
 			key, text, ok := strings.Cut(strings.TrimSpace(line), " = ")
-			if _, there := w.Texts[key]; there {
+			if _, there := w.texts[key]; there {
 				panic("pages: " + file + ": " + key + " has a text in another file")
 			}
 			if ok {
-				w.Texts[key] = text
+				w.texts[key] = text
 			}
 		}
 	}
@@ -90,7 +87,7 @@ func WordsIn(code string) *Words {
 // Text returns a text with its values. A key without a text is returned itself, and a test
 // finds it.
 func (w *Words) Text(key string, values ...any) string {
-	text, ok := w.Texts[key]
+	text, ok := w.texts[key]
 	if !ok {
 		return key
 	}
@@ -101,7 +98,7 @@ func (w *Words) Text(key string, values ...any) string {
 }
 
 // Done returns the words for what a form of some pages has done, "" for none.
-func (w *Words) Done(pages, form string) string { return w.Texts[pages+".done."+form] }
+func (w *Words) Done(pages, form string) string { return w.texts[pages+".done."+form] }
 
 // TextOr returns a text, or otherwise if there is none.
 func (w *Words) TextOr(key, otherwise string) string {
@@ -111,17 +108,14 @@ func (w *Words) TextOr(key, otherwise string) string {
 	return otherwise
 }
 
-// All returns every text by its key.
-func (w *Words) All() iter.Seq2[string, string] { return maps.All(w.Texts) }
-
 // Lookup returns a text and whether there is one.
 func (w *Words) Lookup(key string) (text string, ok bool) {
-	text, ok = w.Texts[key]
+	text, ok = w.texts[key]
 	return text, ok
 }
 
 // HasText reports whether the catalogues have a text. All languages have the same texts.
-func HasText(key string) bool { return Languages[0].Texts[key] != "" }
+func HasText(key string) bool { return Languages[0].texts[key] != "" }
 
 // forms are the names of plural forms in the catalogues.
 var forms = map[plural.Form]string{plural.One: "one", plural.Few: "few"}
@@ -132,7 +126,7 @@ func (w *Words) Count(key string, n int) string { return w.Text(w.form(key, int6
 // form returns the key of the form of a text for a number.
 func (w *Words) form(key string, n int64) string {
 	form, ok := forms[plural.Cardinal.MatchPlural(w.tag, int(n%1_000_000), 0, 0, 0, 0)]
-	if _, there := w.Texts[key+"|"+form]; !ok || !there {
+	if _, there := w.texts[key+"|"+form]; !ok || !there {
 		form = "many"
 	}
 	return key + "|" + form
@@ -144,7 +138,7 @@ func (w *Words) Fault(f *fault.Error) string {
 	if f.Code == fault.Failed && f.Message != "" { // the specification has this code for documents, too
 		return w.Text("fault.reason")
 	}
-	if text, ok := w.Texts["fault."+strings.ReplaceAll(f.Code, " ", "_")]; ok {
+	if text, ok := w.texts["fault."+strings.ReplaceAll(f.Code, " ", "_")]; ok {
 		return text
 	}
 	return w.Text("fault.other")
@@ -207,7 +201,7 @@ func Reason(language string, f *fault.Error) string {
 
 // digest returns the name of an algorithm of digests for people. Most have a name in every language.
 func (w *Words) digest(name string) string {
-	if text, ok := w.Texts["digest."+name]; ok {
+	if text, ok := w.texts["digest."+name]; ok {
 		return text
 	}
 	return name

@@ -46,17 +46,17 @@ func TestCatalogues(t *testing.T) {
 	}
 	values := regexp.MustCompile("%[ds]")
 	for _, w := range Languages {
-		if len(w.Texts) < 100 {
-			t.Fatalf("%s: only %d texts", w.Language, len(w.Texts))
+		if len(w.texts) < 100 {
+			t.Fatalf("%s: only %d texts", w.Language, len(w.texts))
 		}
-		for key, text := range w.Texts {
+		for key, text := range w.texts {
 			name, form, _ := strings.Cut(key, "|")
 			inFamily := slices.ContainsFunc(families, func(f string) bool { return strings.HasPrefix(name, f) })
 			if !used[name] && !inFamily {
 				t.Errorf("%s: no page uses %s", w.Language, name)
 			}
 			for _, other := range Languages {
-				same, ok := other.Texts[key]
+				same, ok := other.texts[key]
 				if !ok && form == "" {
 					t.Errorf("%s has no text for %s", other.Language, key)
 				}
@@ -68,8 +68,8 @@ func TestCatalogues(t *testing.T) {
 	}
 	texts := slices.Sorted(maps.Keys(used))
 	for _, name := range texts {
-		_, plain := Languages[0].Texts[name]
-		_, many := Languages[0].Texts[name+"|many"]
+		_, plain := Languages[0].texts[name]
+		_, many := Languages[0].texts[name+"|many"]
 		if !plain && !many && !slices.Contains(notTexts, name) {
 			t.Errorf("%s has no text", name)
 		}
@@ -201,7 +201,7 @@ func TestRefusal(t *testing.T) {
 func TestRussianTerms(t *testing.T) {
 	wrong := regexp.MustCompile(`(?i)сертификат\S*( %s)?( уже)? отозван(\s|\.|$)|отзыв\S* сертификат|отозван\S* ли|(^|\s)с штамп|СМС|^Интерфейс$|закрыт\S+ ключ\S* подпис`)
 	texts := map[string]string{"details": detailsRU}
-	maps.Copy(texts, Languages[1].Texts)
+	maps.Copy(texts, Languages[1].texts)
 	for _, e := range notify.Events() {
 		texts[string(e.Type)] = e.Description["ru"]
 	}

@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package operator
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"tamga/internal/domain/audit"
+	"tamga/internal/domain/fault"
+	"tamga/internal/web/pages/view"
+	"tamga/internal/web/rest"
+)
+
+// maxExport is the largest number of entries in a file.
+const maxExport = 20_000
+
+var (
+	errTime = fault.New(fault.InvalidParameters, "since, until: want a date such as 2026-01-31")
+	errSpan = fault.New(fault.InvalidParameters, "until: want a date that is not before since")
+)
+
+// auditForm is the search of the audit log.
+type auditForm struct {
+	User      string `query:"user"`
+	Login     string `query:"login"`
+	Operation string `query:"operation"`
+	Outcome   string `query:"outcome"`
+	Since     string `query:"since"`
+	Until     string `query:"until"` // the whole day
+	Attempts  string `query:"attempts"`
+	Before    int64  `query:"before"`
+	Far       string `query:"far"` // looks at many more entries
+	Format    string `query:"format"`
+}
+
+func (f *auditForm) query() (AuditQuery, error) {
+	since, err := timeOf(f.Since)
+	if err != nil {
+		return AuditQuery{}, err
+	}
+	until, err := timeOf(f.Until)
+	if err != nil {
+		return AuditQuery{}, err
+	}
+	if len(f.Until) == len(time.DateOnly) {
+		until = until.AddDate(0, 0, 1)
+	}
+	if !until.IsZero() && !until.After(since) {
+		return AuditQuery{}, errSpan
+	}
+	return AuditQuery{
+		UserID: strings.ToLower(f.User), Login: f.Login, Operation: f.Operation, Outcome: f.Outcome, Since: since, Until: until, Attempts: f.Attempts != "", Before: f.Before,
+	}, nil
+}
+
+// tidy removes what people type beside the values: blanks around them, letter case, and the name
+// of an operation or of an outcome in place of its identifier.
+func (f *auditForm) tidy(w *view.Words) {
+	for _, value := range []*string{&f.User, &f.Login, &f.Operation, &f.Outcome, &f.Since, &f.Until} {
+		*value = strings.TrimSpace(*value)
+	}
+	f.Operation = identifier(w.Operations(), f.Operation)
+	f.Outcome = identifier(w.Outcomes(), f.Outcome)
+	if f.Outcome == strings.ReplaceAll(fault.Failed, " ", "_") {
+		f.Outcome = fault.Failed // the only code with blanks, which keys of words have not
+	}
+}
+
+// identifier returns the identifier that a person means by a text: one in any letter case, or the only
+// one that has this name. Any other text is returned itself.
+func identifier(known []view.Option, text string) string {
+	id := strings.ReplaceAll(text, " ", "_")
+	if i := slices.IndexFunc(known, func(o view.Option) bool { return strings.EqualFold(o.Value, id) }); i >= 0 {
+		return known[i].Value
+	}
+	named := slices.DeleteFunc(slices.Clone(known), func(o view.Option) bool { return !strings.EqualFold(o.Text, text) })
+	if len(named) != 1 {
+		return text
+	}
+	return named[0].Value
+}
+
+// values returns the search as a query.
+func (f *auditForm) values() url.Values {
+	v := url.Values{}
+	for name, value := range map[string]string{"user": f.User, "login": f.Login, "operation": f.Operation, "outcome": f.Outcome, "since": f.Since, "until": f.Until, "attempts": f.Attempts} {
+		if value != "" {
+			v.Set(name, value)
+		}
+	}
+	return v
+}
+
+type auditView struct {
+	Form  auditForm
+	Table table
+	Files []fileLink
+	// Operations and Outcomes are what the fields suggest.
+	Operations, Outcomes []view.Option
+
+	Partial string // key of what to say if few entries match, and the search has not looked at all of them
+}
+
+// fileLink leads to a file.
+type fileLink struct{ Address, Name string }
+
+// withoutLogin returns the identifiers in entries that may be of users whose logins the entries do
+// not have.
+func withoutLogin(entries []audit.Entry) (ids []string) {
+	for i := range entries {
+		e := &entries[i]
+		if e.Principal.Login == "" && objectAt(e.Principal.UserID) != "" {
+			ids = append(ids, e.Principal.UserID)
+		}
+		if objectAt(e.Object) != "" {
+			ids = append(ids, e.Object)
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
+// auditTable shows entries, the newest first. logins are those of users that entries name by their
+// identifiers alone.
+func auditTable(w *view.Words, entries []audit.Entry, logins map[string]string) table {
+	t := table{Title: "audit.title", Head: []string{"audit.at", "column.Login", "audit.operation", "audit.object", "audit.outcome", "audit.address", "audit.detail"}, Empty: "audit.none"}
+	for _, e := range slices.Backward(entries) {
+		outcome := cell{Text: w.Outcome(e.Outcome)}
+		switch {
+		case e.Phase == audit.Attempt:
+			outcome = cell{Key: "audit.attempt"}
+		case e.Outcome != audit.OK:
+			outcome.Bad, outcome.Beside = true, e.Outcome
+		}
+		login := cmp.Or(e.Principal.Login, logins[e.Principal.UserID], e.Principal.UserID)
+		if e.Principal.Actor != "" {
+			login += " ← " + e.Principal.Actor
+		}
+		object := cell{Text: w.Object(e.Object)}
+		if login, ok := logins[e.Object]; ok {
+			object = cell{Text: login, Address: objectAt(e.Object)}
+		}
+		t.Rows = append(t.Rows, row{Cells: []cell{{At: e.At, Exact: true}, {Text: login, Address: objectAt(e.Principal.UserID)}, {Audited: e.Operation}, object, outcome, {Text: w.Remote(e.Remote)}, {Text: e.Detail}}})
+	}
+	return t
+}
+
+// auditLog searches the audit log of the installation.
+func (a *API) auditLog(ctx context.Context, r auditForm) (view.View, error) {
+	w := view.VisitorOf(ctx).Words
+	r.tidy(w)
+	v := auditView{Form: r, Operations: w.Operations(), Outcomes: w.Outcomes()}
+	q, err := r.query()
+	if err != nil {
+		return view.View{}, refusedForm{err, a.office(ctx, "audit", "audit.title", "", v)}
+	}
+	rest.Detail(ctx, r.values().Encode())
+	if q.Far = r.Far != ""; q.Far {
+		done, err := a.Turns.Take(ctx, rest.Caller(ctx).UserID)
+		if err != nil {
+			return view.View{}, err
+		}
+		defer done()
+	}
+	entries, before, err := a.Log.Read(ctx, q, pageRows)
+	if err != nil {
+		return view.View{}, err
+	}
+	logins, err := a.Log.Logins(ctx, withoutLogin(entries))
+	if err != nil {
+		return view.View{}, err
+	}
+	v.Table = auditTable(w, entries, logins)
+	again := r.values()
+	for _, f := range []string{"csv", "json"} {
+		again.Set("format", f)
+		v.Files = append(v.Files, fileLink{"/operator/audit/export?" + again.Encode(), strings.ToUpper(f)})
+	}
+	switch {
+	case before == 0 && r.Before > 0:
+		v.Table.Empty = "audit.no_more"
+	case before > 0:
+		again.Del("format")
+		again.Set("before", strconv.FormatInt(before, 10))
+		v.Table.Empty = "audit.none_yet"
+		v.Partial, v.Table.NextKey = goesOn(len(entries), "audit.partial", "audit.partial_far", q.Far, again)
+		v.Table.Next = "/operator/audit?" + again.Encode()
+	}
+	return a.office(ctx, "audit", "audit.title", "", v), nil
+}
+
+// personHistory is what the audit log has about a user within reach.
+func (a *API) personHistory(ctx context.Context, r struct {
+	ID     string `path:"id"`
+	Before int64  `query:"before"`
+}) (view.View, error) {
+	o, err := a.personObject(ctx, strings.ToLower(r.ID), "")
+	if err != nil {
+		return view.View{}, err
+	}
+	entries, before, err := a.Log.Read(ctx, AuditQuery{UserID: o.ID, Before: r.Before}, pageRows)
+	if err != nil {
+		return view.View{}, err
+	}
+	people, err := a.People.ByIDs(ctx, rest.Caller(ctx), withoutLogin(entries))
+	if err != nil {
+		return view.View{}, err
+	}
+	logins := map[string]string{} // of the users within reach alone
+	for id, u := range people {
+		logins[id] = cmp.Or(u.Login, noteOf(u))
+	}
+	t := auditTable(view.VisitorOf(ctx).Words, entries, logins)
+	if before > 0 {
+		t.Next = personAt(o.ID) + "/history?before=" + strconv.FormatInt(before, 10)
+	}
+	t.Commands = []link{{personAt(o.ID), "history.back"}}
+	return a.office(ctx, "sections", "history.title", "", sections{Lead: o.Note, Tables: []table{t}}), nil
+}
+
+// exportedColumns are the names of audit.Line in JSON.
+var exportedColumns = []string{
+	"at", "request_id", "operation", "phase", "outcome", "object", "detail", "user_id", "login", "group", "operator", "client_id", "token_id", "method", "actor", "remote", "duration_us", "client_request_id",
+}
+
+// exportedValues returns the values of exportedColumns.
+func exportedValues(e *audit.Line) []string {
+	return []string{
+		e.At.Format(time.RFC3339Nano), e.RequestID, e.Operation, e.Phase, e.Outcome, e.Object, e.Detail, e.UserID, e.Login, e.Group, strconv.FormatBool(e.Operator),
+		e.ClientID, e.TokenID, e.Method, e.Actor, e.Remote, strconv.FormatInt(e.Micros, 10), e.Correlation,
+	}
+}
+
+// exportAudit answers the newest entries that match, the oldest first, as CSV or as a line of
+// JSON for each.
+func (a *API) exportAudit(ctx context.Context, r auditForm) (rest.File, error) {
+	r.tidy(view.VisitorOf(ctx).Words)
+	q, err := r.query()
+	if err != nil {
+		return rest.File{}, err
+	}
+	rest.Detail(ctx, r.values().Encode())
+	var pages [][]audit.Entry
+	const page = 1000
+	for have := 0; have < maxExport; {
+		entries, before, err := a.Log.Read(ctx, q, min(page, maxExport-have))
+		if err != nil {
+			return rest.File{}, err
+		}
+		pages, have = append(pages, entries), have+len(entries)
+		if before == 0 {
+			break
+		}
+		q.Before = before
+	}
+	var text bytes.Buffer
+	table, lines := csv.NewWriter(&text), json.NewEncoder(&text)
+	asCSV := r.Format != "json"
+	write := func(e *audit.Line) error {
+		if !asCSV {
+			return lines.Encode(e)
+		}
+		values := exportedValues(e)
+		for i, v := range values {
+			values[i] = inert(v)
+		}
+		return table.Write(values)
+	}
+	if asCSV {
+		err = table.Write(exportedColumns)
+	}
+	for _, entries := range slices.Backward(pages) {
+		for _, e := range entries {
+			line := audit.LineOf(&e)
+			err = cmp.Or(err, write(&line))
+		}
+	}
+	table.Flush()
+	if err = cmp.Or(err, table.Error()); err != nil {
+		return rest.File{}, err
+	}
+	if asCSV {
+		return rest.File{Content: bytes.NewReader(text.Bytes()), Name: "audit.csv", Type: "text/csv; charset=utf-8"}, nil
+	}
+	return rest.File{Content: bytes.NewReader(text.Bytes()), Name: "audit.jsonl", Type: "application/jsonl"}, nil
+}
+
+// inert keeps an untrusted text from being a formula in a spreadsheet.
+func inert(text string) string {
+	if text != "" && strings.ContainsRune("=+-@\t\r", rune(text[0])) {
+		return "'" + text
+	}
+	return text
+}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package reference has the pages of the reference: each operation of the interface, with a command, and a form that
+// tries it. Begin with [New] and [API.Routes].
+package reference
+
+import (
+	"embed"
+
+	"tamga/internal/web/pages/view"
+)
+
+//go:embed templates/*.html words/*/*.txt
+var files embed.FS
+
+func init() { view.Add("reference", files, nil) }
+
+// Deps lists what the pages of the reference need.
+type Deps struct {
+	Description []byte // OpenAPI document
+	Address     string // public address, without a slash at the end
+	Trials      Trials
+}
+
+// API serves the pages of the reference.
+type API struct {
+	Deps
+
+	reference *openAPI
+}
+
+// New returns the API. It panics if the description of the interface is wrong.
+func New(d Deps) *API {
+	read, err := readOpenAPI(d.Description)
+	if err != nil {
+		panic(err)
+	}
+	return &API{d, read}
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package sign has the pages that sign files, show what was signed, keep documents, and verify. Begin with [New] and
+// [API.Routes].
+package sign
+
+import (
+	"context"
+	"embed"
+	"time"
+
+	"tamga/internal/domain/audit"
+	"tamga/internal/domain/document"
+	"tamga/internal/domain/operation"
+	"tamga/internal/domain/policy"
+	"tamga/internal/domain/signing"
+	"tamga/internal/web/pages/view"
+	"tamga/internal/web/rest"
+)
+
+//go:embed templates/*.html words/*/*.txt
+var files embed.FS
+
+func init() { view.Add("sign", files, nil) }
+
+// Operations signs; see [signing.Operations].
+type Operations interface {
+	Start(ctx context.Context, who audit.Principal, o *signing.OperationOrder) (*operation.Operation, error)
+	Find(ctx context.Context, who audit.Principal, id string) (*operation.Operation, error)
+}
+
+// Documents stores what is signed and what was signed; see [document.Service].
+type Documents interface {
+	NewIntake(ctx context.Context, who audit.Principal) (*document.Intake, error)
+	Keep(ctx context.Context, who audit.Principal, documents []document.New) ([]document.Info, error)
+	Open(ctx context.Context, who audit.Principal, id string) (*document.Stored, error)
+	Newest(ctx context.Context, who audit.Principal, older document.Position, n int) ([]document.Info, error)
+	Info(ctx context.Context, who audit.Principal, id string) (document.Info, error)
+	Patch(ctx context.Context, who audit.Principal, id string, c document.Change) error
+	Delete(ctx context.Context, who audit.Principal, id string) error
+}
+
+// Verifier verifies documents; see [signing.Verification].
+type Verifier interface {
+	NewIntake(ctx context.Context, who audit.Principal) (*signing.Intake, error)
+	// TypeOf returns the type of signature that a file has, "" for a file without one.
+	TypeOf(content *signing.Intake) (string, error)
+	Verify(ctx context.Context, o *signing.VerifyOrder) ([]signing.SignatureReport, error)
+}
+
+// Deps lists what these pages call, and their limits.
+type Deps struct {
+	Operations   Operations
+	Forms        []signing.Form // the ways to sign that are offered
+	Certificates view.Certificates
+	Requests     view.Requests
+	Documents    Documents
+	// TSPServices are the time-stamp services that may be used.
+	TSPServices func(ctx context.Context) ([]policy.TSPService, error)
+	Verifier    Verifier                  // nil: the pages verify nothing
+	Admit       func(remote string) error // refuses an address that verifies too often
+	// PDF prints a document for people. It is needed with a Verifier.
+	PDF func(language, title string, at time.Time, lines []Line) ([]byte, error)
+	Now func() time.Time
+
+	ClientID     string // of the pages
+	Address      string // public address, without a slash at the end
+	MostSigned   int64  // largest body of an upload to sign, in bytes
+	MostVerified int64  // largest body of a verification, in bytes
+}
+
+// API serves these pages.
+type API struct{ Deps }
+
+// New returns the API.
+func New(d Deps) *API { return &API{d} }
+
+// Routes returns these pages.
+func (a *API) Routes() []rest.Route {
+	routes := []rest.Route{
+		view.Handle("GET /sign", "SignPage", rest.SignedIn, a.signForm),
+		rest.HandleDocuments("POST /sign", "SignByPage", rest.SignedIn, a.Documents.NewIntake, a.sign).Answering(rest.Redirect{}).AtMost(a.MostSigned),
+		view.Handle("GET /signed", "SignedPage", rest.SignedIn, a.signed),
+		rest.Handle("GET /signed/document/{ref}", "DownloadSigned", rest.SignedIn, a.download).Answering(rest.File{}),
+		rest.Handle("GET /signed/all.zip", "DownloadAllSigned", rest.SignedIn, a.downloadAll).Answering(rest.File{}),
+	}
+	if a.Verifier != nil {
+		routes = append(routes,
+			view.Handle("GET /verify", "VerifyPage", rest.Anyone, a.verifyForm).Unaudited(),
+			rest.HandleDocuments("POST /verify", "VerifyByPage", rest.Anyone, a.Verifier.NewIntake, a.verify).Guarded(a.Admit).AtMost(a.MostVerified).Answering(rest.Page{}, rest.File{}),
+		)
+	}
+	return append(routes, a.documentRoutes()...)
+}
