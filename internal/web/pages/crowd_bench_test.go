@@ -18,6 +18,7 @@ import (
 
 	"tamga/internal/adapter/store/storetest"
 	"tamga/internal/tamgatest"
+	"tamga/internal/tamgatest/pagetest"
 )
 
 // BenchmarkPages reads the pages of an installation with many users, one after the other, each
@@ -85,15 +86,15 @@ func readPages(b *testing.B, dir, address string, users int, flags ...string) {
 
 	server := tamgatest.StartProcess(b, dir, flags...)
 	// The sessions begin after the restart: the address of the server is a new one.
-	sessions := map[string]*browser{"anonymous": newBrowser(b, server)}
+	sessions := map[string]*pagetest.Browser{"anonymous": pagetest.New(b, server)}
 	for name, who := range map[string][2]string{
 		"demo": {server.Dev.User.Login, server.Dev.User.Password}, "all": {server.Dev.Operator.Login, server.Dev.Operator.Password}, "few": {tamgatest.TwoGroup, tamgatest.Password},
 	} {
-		sessions[name] = newBrowser(b, server)
-		sessions[name].signIn("/start", who[0], who[1])
+		sessions[name] = pagetest.New(b, server)
+		sessions[name].SignIn("/start", who[0], who[1])
 	}
 	// Those with an even number may have a copy of a record whose sealed part only its first user can open.
-	person := func() string { return personAt(storetest.CrowdID(1 + 2*rand.IntN(users/2))) }
+	person := func() string { return pagetest.PersonAt(storetest.CrowdID(1 + 2*rand.IntN(users/2))) }
 	// The searches begin after the operators.
 	search := func(column, operation, value string) string {
 		return "/operator/people?after=user&" + url.Values{"column0": {column}, "operation0": {operation}, "value0": {value}}.Encode()
@@ -144,7 +145,7 @@ func readPages(b *testing.B, dir, address string, users int, flags ...string) {
 				read := func() time.Duration {
 					at := strings.Replace(page, "/operator/people/ID", person(), 1)
 					begin := time.Now()
-					who.ok(who.get(at))
+					who.Shows(who.Get(at))
 					return time.Since(begin)
 				}
 				read() // the first reader pays for caches
@@ -167,26 +168,26 @@ func readPages(b *testing.B, dir, address string, users int, flags ...string) {
 // what waits for the user demo and of a change that waits for a second operator.
 func furnish(b *testing.B, server *tamgatest.Server) (signed, waiting, change string) {
 	w := tamgatest.NewUMS(server)
-	demo, ours := "/ums/user/"+w.Dev.User.ID, operator(w, w.Dev.Operator.Login)
+	demo, ours := "/ums/user/"+w.Dev.User.ID, pagetest.Operator(w, w.Dev.Operator.Login)
 	phone := demo + "/phones/79250000078"
 	w.OK(tamgatest.Ours, "POST", demo+"/phones", `"79250000078"`)
 	w.OK(tamgatest.Ours, "POST", phone+"/confirm", "")
 	w.OK(tamgatest.Ours, "POST", phone+"/secondaryauth", "")
 	w.OK(tamgatest.Ours, "POST", demo+"/authmethod/otpviasms?level=1", "")
-	p := newBrowser(b, server)
-	p.signIn("/start", w.Dev.User.Login, w.Dev.User.Password)
-	files := []file{{"file", "one.txt", "one"}, {"file", "two.txt", "two"}}
-	signed = p.ok(p.upload("/sign", map[string]string{"certificate": "1"}, files...), "<td>Signed").at.RequestURI()
-	p.ok(p.post("/certificates/request", url.Values{"suite": {"gost2012-256"}, "name.2.5.4.3": {"Demo User"}}))
-	w.OK(tamgatest.Ours, "POST", demo+"/operationpolicy", fmt.Sprintf("[%d, %d]", bitSignDocument, bitSignDocuments))
-	waiting = p.find(p.ok(p.upload("/sign", map[string]string{"certificate": "1"}, files...), "Waits for confirmation"), confirmLink)[1]
-	p.ok(p.post(waiting, url.Values{"choice": {"otpviasms"}}))
+	p := pagetest.New(b, server)
+	p.SignIn("/start", w.Dev.User.Login, w.Dev.User.Password)
+	files := []pagetest.File{{Field: "file", Name: "one.txt", Content: "one"}, {Field: "file", Name: "two.txt", Content: "two"}}
+	signed = p.Shows(p.Upload("/sign", map[string]string{"certificate": "1"}, files...), "<td>Signed").At.RequestURI()
+	p.Shows(p.Post("/certificates/request", url.Values{"suite": {"gost2012-256"}, "name.2.5.4.3": {"Demo User"}}))
+	w.OK(tamgatest.Ours, "POST", demo+"/operationpolicy", fmt.Sprintf("[%d, %d]", pagetest.BitSignDocument, pagetest.BitSignDocuments))
+	waiting = p.Find(p.Shows(p.Upload("/sign", map[string]string{"certificate": "1"}, files...), "Waits for confirmation"), pagetest.ConfirmLink)[1]
+	p.Shows(p.Post(waiting, url.Values{"choice": {"otpviasms"}}))
 
 	var id string
 	w.OK(tamgatest.Ours, "POST", "/ums/user", `{"Login":"waits"}`).Into(b, &id)
-	ours.is(ours.command(personAt(id)+"/password-show", nil), 400, "another operator must approve this")
-	change = ours.find(ours.ok(ours.get("/operator/approvals")), regexp.MustCompile(`href="(/operator/approvals/[0-9a-f-]{36})"`))[1]
-	ours.ok(ours.upload("/operator/tokens/token-import", map[string]string{"tokens": "serial,type,secret_hex\nH-1,HOTP,3132333435363738393031323334353637383930\n"}))
+	ours.Is(ours.SendCommand(pagetest.PersonAt(id)+"/password-show", nil), 400, "another operator must approve this")
+	change = ours.Find(ours.Shows(ours.Get("/operator/approvals")), regexp.MustCompile(`href="(/operator/approvals/[0-9a-f-]{36})"`))[1]
+	ours.Shows(ours.Upload("/operator/tokens/token-import", map[string]string{"tokens": "serial,type,secret_hex\nH-1,HOTP,3132333435363738393031323334353637383930\n"}))
 	return signed, waiting, change
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"tamga/internal/tamgatest"
+	"tamga/internal/tamgatest/pagetest"
 )
 
 // TestLongestSession checks that a session ends pages.session after its sign-in, however much it is
@@ -15,8 +16,8 @@ import (
 func TestLongestSession(t *testing.T) {
 	t.Parallel()
 	s := tamgatest.Start(t, "--set", "pages.session=3h")
-	b := newBrowser(t, s)
-	b.ok(b.signIn("/start", s.Dev.User.Login, s.Dev.User.Password), "Your certificates")
+	b := pagetest.New(t, s)
+	b.Shows(b.SignIn("/start", s.Dev.User.Login, s.Dev.User.Password), "Your certificates")
 	db, err := sql.Open("sqlite", "file:"+s.Path("tamga.db")+"?_pragma=busy_timeout(10000)")
 	if err != nil {
 		t.Fatal(err)
@@ -36,13 +37,13 @@ func TestLongestSession(t *testing.T) {
 	if tokens != 1 || life <= 3*time.Hour-time.Second || life > 3*time.Hour { // ends are whole seconds
 		t.Errorf("%d tokens live for %s, want one for 3h", tokens, life)
 	}
-	b.ok(b.get("/start"), "Your certificates")
-	b.ok(b.post("/language", map[string][]string{"language": {"en"}, "to": {"/start"}}), "Your certificates")
+	b.Shows(b.Get("/start"), "Your certificates")
+	b.Shows(b.Post("/language", map[string][]string{"language": {"en"}, "to": {"/start"}}), "Your certificates")
 	if lives(); tokens != 1 {
 		t.Errorf("a session that is used has %d tokens", tokens)
 	}
 	if _, err := db.ExecContext(t.Context(), `UPDATE access_tokens SET expires_at = created_at + 1`); err != nil {
 		t.Fatal(err)
 	}
-	b.ok(b.get("/start"), `name="ticket"`)
+	b.Shows(b.Get("/start"), `name="ticket"`)
 }

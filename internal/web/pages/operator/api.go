@@ -3,8 +3,7 @@
 // Package operator has the pages of operators: people, what waits for an answer, the installation. Begin with [New] and
 // [API.Routes].
 //
-// What operators do is a table of commands; see [API.Commands]. A command has the rules of the operation of the interface
-// whose name it has.
+// What operators do is a table of commands. A command has the rules of the operation of the interface whose name it has.
 package operator
 
 import (
@@ -82,25 +81,4 @@ func New(d Deps) *API {
 		}
 	}
 	return a
-}
-
-// Command describes a command: what operators do by a form of its own.
-type Command struct {
-	Path, Operation string // Path has {id} for the user of a command that is about one
-	Right           rest.Right
-	// Thing means that the command is done to something of a user or of the installation, which the query of its
-	// address names.
-	Thing bool
-	Adds  bool // it adds something new to the installation
-}
-
-// Commands returns every command.
-func (a *API) Commands() (list []Command) {
-	for _, g := range a.commandGroups {
-		for i := range g.list {
-			d := &g.list[i]
-			list = append(list, Command{g.at + "/" + d.name, d.operation, g.right, !d.adds && (d.about != nil || !g.ofUsers()), d.adds})
-		}
-	}
-	return list
 }

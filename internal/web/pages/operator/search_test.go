@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package pages_test
+package operator_test
 
 import (
 	"database/sql"
@@ -10,14 +10,15 @@ import (
 	"testing"
 
 	"tamga/internal/tamgatest"
+	"tamga/internal/tamgatest/pagetest"
 )
 
 var nextPage = regexp.MustCompile(`href="([^"]*)" rel="next"`)
 
 // next returns where a list goes on.
-func (b *browser) next(p shown) string {
+func next(b *pagetest.Browser, p pagetest.Page) string {
 	b.Helper()
-	return html.UnescapeString(b.find(p, nextPage)[1])
+	return html.UnescapeString(b.Find(p, nextPage)[1])
 }
 
 // TestSearchFar searches for one of very many people.
@@ -42,47 +43,47 @@ func TestSearchFar(t *testing.T) {
 		VALUES ('zzz', 'zz-rare', 'zz-rare', 'x', 'Default', FALSE, FALSE, 0, FALSE, 0), ('zzy', 'zz-foreign', 'zz-foreign', 'x', 'Other', FALSE, FALSE, 0, FALSE, 0)`); err != nil {
 		t.Fatal(err)
 	}
-	b := operator(w, w.Dev.Operator.Login)
+	b := pagetest.Operator(w, w.Dev.Operator.Login)
 	const (
 		rare = "/operator/people?column0=Login&operation0=Like&value0=zz-"
 		open = "/operator/people?after=many&column0=IsLocked&operation0=Equal&value0=no"
 	)
-	whole := func(p shown) {
+	whole := func(p pagetest.Page) {
 		t.Helper()
-		if strings.Contains(p.text, "looked at") || strings.Contains(p.text, `rel="next"`) || strings.Contains(p.text, "zz-foreign") {
-			t.Errorf("the page is not what the search of all people within reach finds: %s", p.text)
+		if strings.Contains(p.Text, "looked at") || strings.Contains(p.Text, `rel="next"`) || strings.Contains(p.Text, "zz-foreign") {
+			t.Errorf("the page is not what the search of all people within reach finds: %s", p.Text)
 		}
 	}
 	// A small installation is searched at once.
-	whole(b.ok(b.get(rare), "zz-rare"))
-	whole(b.ok(b.get(open), "zz-rare"))
+	whole(b.Shows(b.Get(rare), "zz-rare"))
+	whole(b.Shows(b.Get(open), "zz-rare"))
 
 	add(103_100, 175_000)
-	p := b.ok(b.get(rare), "No people yet", "looked at 3,000 people", "Go on searching</a>")
-	whole(b.ok(b.get(b.next(p)), "zz-rare"))
+	p := b.Shows(b.Get(rare), "No people yet", "looked at 3,000 people", "Go on searching</a>")
+	whole(b.Shows(b.Get(next(b, p)), "zz-rare"))
 	none := strings.Replace(rare, "zz-", "zz-for", 1)
-	whole(b.ok(b.get(none+"&far=yes"), "No people match"))
-	whole(b.ok(b.get(b.next(b.ok(b.get(none)))), "No other people match"))
-	b.header.Set("Accept-Language", "ru")
-	p = b.ok(b.get(rare), "Пока никого", "Просмотрено 3000 человек", "Искать дальше</a>")
-	b.ok(b.get(b.next(p)), "zz-rare")
-	b.header.Set("Accept-Language", "en")
+	whole(b.Shows(b.Get(none+"&far=yes"), "No people match"))
+	whole(b.Shows(b.Get(next(b, b.Shows(b.Get(none)))), "No other people match"))
+	b.Header.Set("Accept-Language", "ru")
+	p = b.Shows(b.Get(rare), "Пока никого", "Просмотрено 3000 человек", "Искать дальше</a>")
+	b.Shows(b.Get(next(b, p)), "zz-rare")
+	b.Header.Set("Accept-Language", "en")
 
 	// All conditions are negated, and few are not locked.
-	p = b.ok(b.get(open), "looked at 3,000 people")
+	p = b.Shows(b.Get(open), "looked at 3,000 people")
 	far := 0
-	for ; strings.Contains(p.text, `rel="next"`) && far < 20; far++ {
-		if p = b.ok(b.get(b.next(p))); far == 0 {
-			b.ok(p, "looked at 50,000 more people")
+	for ; strings.Contains(p.Text, `rel="next"`) && far < 20; far++ {
+		if p = b.Shows(b.Get(next(b, p))); far == 0 {
+			b.Shows(p, "looked at 50,000 more people")
 		}
 	}
-	whole(b.ok(p, "zz-rare"))
+	whole(b.Shows(p, "zz-rare"))
 	if far < 2 {
 		t.Errorf("%d pages look at 75,000 people", far)
 	}
 	// The pages after a full one go on as far.
-	p = b.ok(b.get("/operator/people?far=yes&column0=Login&operation0=Like&value0=many"), "many-100000")
-	if next := b.next(p); !strings.Contains(next, "far=yes") || strings.Contains(p.text, "looked at") {
+	p = b.Shows(b.Get("/operator/people?far=yes&column0=Login&operation0=Like&value0=many"), "many-100000")
+	if next := next(b, p); !strings.Contains(next, "far=yes") || strings.Contains(p.Text, "looked at") {
 		t.Errorf("a full page leads to %s", next)
 	}
 
@@ -96,6 +97,6 @@ func TestSearchFar(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	p = b.ok(b.get("/operator/people"), "Few of the first 1,500 people", "Go on searching</a>")
-	b.ok(b.get(b.next(p)), w.Dev.Operator.Login)
+	p = b.Shows(b.Get("/operator/people"), "Few of the first 1,500 people", "Go on searching</a>")
+	b.Shows(b.Get(next(b, p)), w.Dev.Operator.Login)
 }

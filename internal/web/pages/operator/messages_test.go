@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package pages_test
+package operator_test
 
 import (
 	"html"
@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"tamga/internal/tamgatest"
+	"tamga/internal/tamgatest/pagetest"
 )
 
 // TestMessagesAgain has an administrator send again what a mail server has refused.
@@ -37,32 +38,32 @@ func TestMessagesAgain(t *testing.T) {
 	w := tamgatest.StartUMS(t, "--set", "messages.capture=false", "--set", "messages.attempts=1", "--set", "messages.mail.address="+mail.Addr().String(),
 		"--set", "messages.mail.security=none", "--set", "messages.mail.from=tamga@example.org")
 	id, _, _, email := w.Register()
-	b, ru := operator(w, w.Dev.Operator.Login), operator(w, w.Dev.Operator.Login)
-	ru.header.Set("Accept-Language", "ru")
-	b.ok(b.command(personAt(id)+"/email-code?of="+url.QueryEscape(email), nil), "The code is on its way")
+	b, ru := pagetest.Operator(w, w.Dev.Operator.Login), pagetest.Operator(w, w.Dev.Operator.Login)
+	ru.Header.Set("Accept-Language", "ru")
+	b.Shows(b.SendCommand(pagetest.PersonAt(id)+"/email-code?of="+url.QueryEscape(email), nil), "The code is on its way")
 	again := regexp.MustCompile(`href="(/operator/messages/message-again\?of=[0-9a-f-]{36})"`)
 	// dead waits until the message is given up. The server refuses it at once.
 	dead := func() string {
 		t.Helper()
 		<-asked
 		for {
-			p := b.ok(b.get("/operator/messages?state=dead"))
-			if m := again.FindStringSubmatch(p.text); m != nil {
+			p := b.Shows(b.Get("/operator/messages?state=dead"))
+			if m := again.FindStringSubmatch(p.Text); m != nil {
 				return html.UnescapeString(m[1])
 			}
 		}
 	}
 	to := dead()
-	b.ok(b.get("/operator/messages"), "Email "+email, "given up", "look here", "the server answered 554")
-	ru.ok(ru.get("/operator/messages"), "Электронная почта "+email, "не доставлено", "отказал в соединении, код ответа 554.")
-	if p := b.ok(b.get(to), "Email "+email+" – Code that confirms a contact"); strings.Contains(p.text, "<code>"+strings.TrimPrefix(to, "/operator/messages/message-again?of=")) {
+	b.Shows(b.Get("/operator/messages"), "Email "+email, "given up", "look here", "the server answered 554")
+	ru.Shows(ru.Get("/operator/messages"), "Электронная почта "+email, "не доставлено", "отказал в соединении, код ответа 554.")
+	if p := b.Shows(b.Get(to), "Email "+email+" – Code that confirms a contact"); strings.Contains(p.Text, "<code>"+strings.TrimPrefix(to, "/operator/messages/message-again?of=")) {
 		t.Error("the form shows an identifier in place of the message")
 	}
-	b.ok(b.command(to, nil), "The message is queued")
+	b.Shows(b.SendCommand(to, nil), "The message is queued")
 	if second := dead(); second != to {
 		t.Errorf("%s was sent again as %s", to, second)
 	}
-	b.ok(b.get("/operator/messages?state=sent"), "There is no message.")
+	b.Shows(b.Get("/operator/messages?state=sent"), "There is no message.")
 	// A message that is gone since the form was opened.
-	b.is(b.post("/operator/messages/message-again?of="+tamgatest.Missing, nil), 404, "There is no such message.<")
+	b.Is(b.Post("/operator/messages/message-again?of="+tamgatest.Missing, nil), 404, "There is no such message.<")
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package pages_test
+package operator_test
 
 import (
 	"database/sql"
@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"tamga/internal/tamgatest"
+	"tamga/internal/tamgatest/pagetest"
 )
 
 // TestAuditLog reads the audit log as people do: outcomes in words, logins in place of identifiers,
@@ -16,17 +17,17 @@ import (
 func TestAuditLog(t *testing.T) {
 	t.Parallel()
 	w := tamgatest.StartUMS(t)
-	en, ru := operator(w, w.Dev.Operator.Login), operator(w, w.Dev.Operator.Login)
-	ru.header.Set("Accept-Language", "ru")
-	en.is(en.get(personAt(tamgatest.Missing)), 404)
+	en, ru := pagetest.Operator(w, w.Dev.Operator.Login), pagetest.Operator(w, w.Dev.Operator.Login)
+	ru.Header.Set("Accept-Language", "ru")
+	en.Is(en.Get(pagetest.PersonAt(tamgatest.Missing)), 404)
 	const code = `<code class="detail">user_not_found</code>`
-	en.ok(en.get("/operator/audit"), "no such user "+code, "<td>done</td>")
-	ru.ok(ru.get("/operator/audit"), "нет такого пользователя "+code, "<td>выполнено</td>")
+	en.Shows(en.Get("/operator/audit"), "no such user "+code, "<td>done</td>")
+	ru.Shows(ru.Get("/operator/audit"), "нет такого пользователя "+code, "<td>выполнено</td>")
 
-	find := func(b *browser, search url.Values) string {
+	find := func(b *pagetest.Browser, search url.Values) string {
 		t.Helper()
-		p := b.ok(b.get("/operator/audit?" + search.Encode()))
-		_, rows, _ := strings.Cut(p.text, "<tbody>")
+		p := b.Shows(b.Get("/operator/audit?" + search.Encode()))
+		_, rows, _ := strings.Cut(p.Text, "<tbody>")
 		return rows
 	}
 	for _, search := range []url.Values{
@@ -40,9 +41,9 @@ func TestAuditLog(t *testing.T) {
 	if rows := find(ru, url.Values{"outcome": {"Нет такого пользователя"}}); !strings.Contains(rows, code) {
 		t.Errorf("the outcome in Russian finds %s", rows)
 	}
-	export := en.ok(en.get("/operator/audit/export?format=json&outcome=no+such+user"))
-	if !strings.Contains(export.text, `"user_not_found"`) || strings.Contains(export.text, `"ok"`) {
-		t.Errorf("the file has %s", export.text)
+	export := en.Shows(en.Get("/operator/audit/export?format=json&outcome=no+such+user"))
+	if !strings.Contains(export.Text, `"user_not_found"`) || strings.Contains(export.Text, `"ok"`) {
+		t.Errorf("the file has %s", export.Text)
 	}
 
 	// Entries of a sign-in have the login. Those of an earlier release do not: the page finds it.
@@ -68,21 +69,21 @@ func TestAuditLog(t *testing.T) {
 	signedIn()
 
 	// The history of a person has the same words, and the person by login.
-	en.ok(en.command(personAt(w.Dev.User.ID)+"/lock", url.Values{"delay": {"0"}}))
-	en.ok(en.get(personAt(w.Dev.User.ID)+"/history"), `<a href="`+personAt(w.Dev.User.ID)+`">`+w.Dev.User.Login+"</a>")
+	en.Shows(en.SendCommand(pagetest.PersonAt(w.Dev.User.ID)+"/lock", url.Values{"delay": {"0"}}))
+	en.Shows(en.Get(pagetest.PersonAt(w.Dev.User.ID)+"/history"), `<a href="`+pagetest.PersonAt(w.Dev.User.ID)+`">`+w.Dev.User.Login+"</a>")
 }
 
 // TestFiltersOfLists: the parts of a list are above it, and the one that is shown is marked.
 func TestFiltersOfLists(t *testing.T) {
 	t.Parallel()
 	w := tamgatest.StartUMS(t)
-	b := operator(w, w.Dev.Operator.Login)
+	b := pagetest.Operator(w, w.Dev.Operator.Login)
 	for at, marked := range map[string]string{
 		"/operator/messages": `href="/operator/messages?state=" aria-current="page">All`, "/operator/messages?state=dead": `href="/operator/messages?state=dead" aria-current="page">Given up`,
 		"/operator/tokens": `href="/operator/tokens" aria-current="page">All tokens`, "/operator/tokens?free=yes": `href="/operator/tokens?free=yes" aria-current="page">Only those in stock`,
 	} {
-		p := b.ok(b.get(at), marked)
-		_, list, _ := strings.Cut(p.text, "<main")
+		p := b.Shows(b.Get(at), marked)
+		_, list, _ := strings.Cut(p.Text, "<main")
 		if filter, end := strings.Index(list, marked), strings.Index(list, `class="empty"`); end >= 0 && filter > end {
 			t.Errorf("%s: the filters are below the list", at)
 		}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package pages_test
+package account_test
 
 import (
 	"net/url"
@@ -10,6 +10,7 @@ import (
 
 	"tamga/internal/adapter/webauthntest"
 	"tamga/internal/tamgatest"
+	"tamga/internal/tamgatest/pagetest"
 )
 
 var passkeyOptions = regexp.MustCompile(`data-passkey="create" data-options="([^"]+)"`)
@@ -29,13 +30,13 @@ func TestPasskeysByOperators(t *testing.T) {
 			t.Errorf("%v", a)
 		}
 
-		b := newBrowser(t, w.Server)
-		b.signIn("/devices", w.Dev.User.Login, w.Dev.User.Password)
+		b := pagetest.New(t, w.Server)
+		b.SignIn("/devices", w.Dev.User.Login, w.Dev.User.Password)
 		register := func(name string) {
 			t.Helper()
 			key := webauthntest.New(t, w.URL, "localhost")
-			page := b.ok(b.post("/devices/do/passkey", url.Values{"name": {name}}))
-			b.ok(b.post("/devices/do/passkey-add", url.Values{"passkey": {string(key.Create([]byte(b.find(page, passkeyOptions)[1])))}}), "Passkeys")
+			page := b.Shows(b.Post("/devices/do/passkey", url.Values{"name": {name}}))
+			b.Shows(b.Post("/devices/do/passkey-add", url.Values{"passkey": {string(key.Create([]byte(b.Find(page, passkeyOptions)[1])))}}), "Passkeys")
 		}
 		register(name)
 		register("phone")
@@ -75,8 +76,8 @@ func TestPasskeysByOperators(t *testing.T) {
 		if a := w.Ask(tamgatest.Ours, "DELETE", at, ""); a.Status != 400 || !strings.Contains(a.Body, "key_not_found") {
 			t.Errorf("a second removal: %v", a)
 		}
-		if page := b.ok(b.get("/devices"), "phone"); strings.Contains(page.text, "Ноутбук") {
-			t.Errorf("the person still has the passkey:\n%s", page.text)
+		if page := b.Shows(b.Get("/devices"), "phone"); strings.Contains(page.Text, "Ноутбук") {
+			t.Errorf("the person still has the passkey:\n%s", page.Text)
 		}
 		if log := w.Command("audit", "--operation", "RemoveUserPasskey", "--limit", "0", "--json"); strings.Count(log, `"outcome":"ok"`) != 1 || !strings.Contains(log, list[0].Id) {
 			t.Errorf("the audit log has %s", log)

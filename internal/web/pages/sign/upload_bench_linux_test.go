@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package pages_test
+package sign_test
 
 import (
 	"bufio"
@@ -19,6 +19,7 @@ import (
 
 	"tamga/gost/streebog"
 	"tamga/internal/tamgatest"
+	"tamga/internal/tamgatest/pagetest"
 )
 
 const (
@@ -35,17 +36,17 @@ const (
 //	go test -run '^$' -bench SignByPage -benchtime 10x ./internal/web/pages
 func BenchmarkSignByPage(b *testing.B) {
 	server := tamgatest.StartProcess(b, b.TempDir())
-	p := newBrowser(b, server)
-	p.signIn("/sign", server.Dev.User.Login, server.Dev.User.Password)
+	p := pagetest.New(b, server)
+	p.SignIn("/sign", server.Dev.User.Login, server.Dev.User.Password)
 	var took, toHash, toBound []float64
 	b.SetBytes(uploadFiles * uploadSize)
 	for b.Loop() {
 		body, kind := uploadBody(b)
 		before := server.ProcessorTime()
-		signed := p.ok(p.do("POST", "/sign", kind, body))
+		signed := p.Shows(p.Do("POST", "/sign", kind, body))
 		t := (server.ProcessorTime() - before).Seconds()
-		if n := strings.Count(signed.text, "<td>Signed"); n != uploadFiles {
-			b.Fatalf("%d files are signed, want %d:\n%s", n, uploadFiles, signed.text)
+		if n := strings.Count(signed.Text, "<td>Signed"); n != uploadFiles {
+			b.Fatalf("%d files are signed, want %d:\n%s", n, uploadFiles, signed.Text)
 		}
 		b.StopTimer()
 		hash := threadTime(b, func() error {

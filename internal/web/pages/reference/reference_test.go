@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package pages_test
+package reference_test
 
 import (
 	"html"
@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"tamga/internal/tamgatest"
+	"tamga/internal/tamgatest/pagetest"
 )
 
 // TestReferenceSearch searches the list of operations by identifiers, addresses and words of both
@@ -18,20 +19,20 @@ func TestReferenceSearch(t *testing.T) {
 	t.Parallel()
 	w := tamgatest.StartUMS(t)
 	shownOf := func(language, query string) (list []string) {
-		b := newBrowser(t, w.Server)
-		b.header.Set("Accept-Language", language)
-		p := b.ok(b.get("/reference?q="+url.QueryEscape(query)), `value="`+html.EscapeString(query)+`"`)
-		for _, m := range regexp.MustCompile(`<li><a href="/reference/([^"]+)"`).FindAllStringSubmatch(p.text, -1) {
+		b := pagetest.New(t, w.Server)
+		b.Header.Set("Accept-Language", language)
+		p := b.Shows(b.Get("/reference?q="+url.QueryEscape(query)), `value="`+html.EscapeString(query)+`"`)
+		for _, m := range regexp.MustCompile(`<li><a href="/reference/([^"]+)"`).FindAllStringSubmatch(p.Text, -1) {
 			list = append(list, m[1])
 		}
-		if none := strings.Contains(p.text, `data-none hidden`); none != (len(list) > 0) {
+		if none := strings.Contains(p.Text, `data-none hidden`); none != (len(list) > 0) {
 			t.Errorf("%q finds %v, and says so wrongly", query, list)
 		}
 		return list
 	}
 	for _, c := range [][3]string{
 		{"en", "setuserLOCK", "SetUserLockoutState SetUserLockoutStateEx"}, {"en", "delete /oath", "RemoveUserOtpToken"}, {"ru", "Регистрация  пользователя", "RegisterUser RegisterUser2"},
-		{"en", "no such operation", ""}, {"en", hostileText, ""},
+		{"en", "no such operation", ""}, {"en", pagetest.HostileText, ""},
 	} {
 		got := strings.Join(shownOf(c[0], c[1]), " ")
 		for _, want := range strings.Fields(c[2]) {
@@ -53,16 +54,16 @@ func TestReferenceSearch(t *testing.T) {
 func TestReferenceCommands(t *testing.T) {
 	t.Parallel()
 	w := tamgatest.StartUMS(t)
-	b := operator(w, w.Dev.Operator.Login)
-	command := func(p shown) string {
-		return html.UnescapeString(b.find(p, regexp.MustCompile(`(?s)<code data-curl>(.*?)</code>`))[1])
+	b := pagetest.Operator(w, w.Dev.Operator.Login)
+	command := func(p pagetest.Page) string {
+		return html.UnescapeString(b.Find(p, regexp.MustCompile(`(?s)<code data-curl>(.*?)</code>`))[1])
 	}
 	sent := regexp.MustCompile(`--(data-raw|data-binary|form-string) '`)
 	bodies := 0
-	list := b.ok(b.get("/reference"))
-	for _, m := range regexp.MustCompile(`<li><a href="(/reference/[^"]+)"`).FindAllStringSubmatch(list.text, -1) {
-		p := b.ok(b.get(m[1]))
-		if !strings.Contains(p.text, "<h3>Body") {
+	list := b.Shows(b.Get("/reference"))
+	for _, m := range regexp.MustCompile(`<li><a href="(/reference/[^"]+)"`).FindAllStringSubmatch(list.Text, -1) {
+		p := b.Shows(b.Get(m[1]))
+		if !strings.Contains(p.Text, "<h3>Body") {
 			continue
 		}
 		if bodies++; !sent.MatchString(command(p)) {
@@ -72,14 +73,14 @@ func TestReferenceCommands(t *testing.T) {
 	if bodies < 100 {
 		t.Errorf("only %d operations with a body", bodies)
 	}
-	if p := b.ok(b.get("/reference/TimeStamp"), "openssl ts -query"); !strings.Contains(command(p), "--data-binary '@request.tsq'") {
+	if p := b.Shows(b.Get("/reference/TimeStamp"), "openssl ts -query"); !strings.Contains(command(p), "--data-binary '@request.tsq'") {
 		t.Errorf("a time stamp is requested by %s", command(p))
 	}
-	p := b.ok(b.post("/reference/RegisterUser/do/try", url.Values{"body": {"{\n  \"Login\": \"o'brien\"\n}"}}), "This is the request that was sent")
+	p := b.Shows(b.Post("/reference/RegisterUser/do/try", url.Values{"body": {"{\n  \"Login\": \"o'brien\"\n}"}}), "This is the request that was sent")
 	if got := command(p); !strings.Contains(got, `--data-raw '{"Login":"o'\''brien"}'`) || strings.Contains(got, "petrov") {
 		t.Errorf("the command is not that of what was sent: %s", got)
 	}
-	p = b.ok(b.post("/reference/GetUserById/do/try", url.Values{"p0": {w.Dev.User.ID}}))
+	p = b.Shows(b.Post("/reference/GetUserById/do/try", url.Values{"p0": {w.Dev.User.ID}}))
 	if got := command(p); !strings.Contains(got, "/ums/user/"+w.Dev.User.ID) {
 		t.Errorf("the command is not that of what was sent: %s", got)
 	}
