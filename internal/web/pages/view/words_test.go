@@ -76,6 +76,43 @@ func TestCatalogues(t *testing.T) {
 	}
 }
 
+// TestOwnTexts checks that an area uses no text of another one: texts of several areas are in this package.
+func TestOwnTexts(t *testing.T) {
+	read := func(pattern string, each func(area, text string)) {
+		files, err := filepath.Glob(pattern)
+		if err != nil || len(files) < 10 {
+			t.Fatalf("%s: %d files, %v", pattern, len(files), err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if area, _, _ := strings.Cut(strings.TrimPrefix(filepath.ToSlash(file), "../"), "/"); !strings.HasSuffix(file, "_test.go") {
+				each(area, string(text))
+			}
+		}
+	}
+	areaOf := map[string]string{} // by key
+	read("../*/words/*/*.txt", func(area, text string) {
+		for line := range strings.Lines(text) {
+			key, _, _ := strings.Cut(line, " = ")
+			key, _, _ = strings.Cut(key, "|")
+			areaOf[key] = area
+		}
+	})
+	key := regexp.MustCompile(`"([a-z_]+(?:\.[a-z_]+)+)"`)
+	uses := func(area, text string) {
+		for _, m := range key.FindAllStringSubmatch(text, -1) {
+			if of := areaOf[m[1]]; of != "" && of != area && of != "view" {
+				t.Errorf("%s uses the text %s of %s", area, m[1], of)
+			}
+		}
+	}
+	read("../*/*.go", uses)
+	read("../*/templates/*.html", uses)
+}
+
 // TestOutcomes checks that each code that can be the outcome of an audit entry has words.
 func TestOutcomes(t *testing.T) {
 	code := regexp.MustCompile(`(?m)^\t\w+ += "(\w[\w ]*)"`)
