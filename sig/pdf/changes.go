@@ -649,13 +649,23 @@ func (c *comparison) grown(was, is dict) bool {
 
 // moreOf reports whether resources of one kind only have additional entries: another font
 // under a known name changes how fields look. Other kinds are only for appearances without
-// resources of their own, "" is an unknown kind.
+// resources of their own, "" is an unknown kind. A new font is a dictionary: programs complain of others.
 func (c *comparison) moreOf(kind name, was, is dict) bool {
-	if kind != "" && kind != "Font" && kind != "Encoding" && !c.bare {
+	fonts := kind == "Font" || kind == "Encoding"
+	if kind != "" && !fonts && !c.bare {
 		return true
 	}
+	dictionaries := fonts || len(was) > 0
 	for _, e := range was {
 		if !c.equal(e.value, is.get(e.key), 0) {
+			return false
+		}
+		if _, ok := c.old.resolve(e.value).(dict); !ok {
+			dictionaries = false
+		}
+	}
+	for _, e := range is {
+		if _, ok := c.new.resolve(e.value).(dict); dictionaries && !ok && !was.has(e.key) {
 			return false
 		}
 	}

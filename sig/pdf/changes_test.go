@@ -148,6 +148,7 @@ func TestRolesOfObjects(t *testing.T) {
 			setKey(103, "F1", u.add(f.object(ref{num: 3}).(dict).with("BaseFont", name("Symbol"))))(f, u)
 		}, change, false},
 		"drawings of the form's resources":          {shared("", "", map[int]string{102: "<</Font 103 0 R /XObject <</FRM 104 0 R>>>>", 104: "<</Subtype /Form /BBox [0 0 1 1] /Length 0>>\nstream\n\nendstream"}), func(f *file, u *update) { setKey(102, "XObject", dict{{"FRM", content(u)}})(f, u) }, nil, true},
+		"a font that is a stream":                   {shared("", "", nil), func(f *file, u *update) { setKey(103, "F2", content(u))(f, u) }, change, false},
 		"drawings of appearances without resources": {shared("", "", map[int]string{9: "<</Subtype /Form /BBox [0 0 9 9] /Length 7>>\nstream\n/FRM Do\nendstream", 102: "<</Font 103 0 R /XObject <</FRM 100 0 R>>>>"}), func(f *file, u *update) { setKey(102, "XObject", dict{{"FRM", content(u)}})(f, u) }, change, false},
 		"a new object in an old place":              {shared("", "", map[int]string{104: "<</A 1>>"}), setKey(104, "A", number("2")), change, false},
 	}, nil)
