@@ -112,8 +112,8 @@ func wholeStory(administrator, b *tab, name string) {
 		b.Fatal(err)
 	}
 	step := int64(0)
-	code := func() string { // each code counts once, and clocks may differ by a step
-		step = max(step+1, otp.Step(time.Now(), 30*time.Second)-1)
+	code := func() string { // each of the two codes counts once, and clocks may differ by a step
+		step = max(step+1, otp.Step(time.Now(), 30*time.Second))
 		return app.Code(step)
 	}
 	command("method-add-oath", "The way to sign in is set.")
