@@ -71,6 +71,11 @@ func differences(t testing.TB, b *revisionBase, later []byte, filled bool) (said
 
 // differ says how two pictures differ, empty if they do not.
 func differ(was, is judge.Drawing, filled bool) string {
+	// PDFBox writes a Size of its revision alone. Poppler says that it searches the file for the other
+	// objects then, and draws the same: the pictures are compared.
+	if is.Complaint == "Internal Error: xref num N not found but needed, try to reconstruct<Na>" {
+		is.Complaint = was.Complaint
+	}
 	switch {
 	case was.Complaint != is.Complaint:
 		return fmt.Sprintf("reports %q instead of %q", is.Complaint, was.Complaint)
