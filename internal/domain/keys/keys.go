@@ -263,6 +263,8 @@ type Options struct {
 	// Evidence fetches the revocation status of certificates of outside authorities.
 	// Without it these certificates cannot be used.
 	Evidence Evidence
+	// RefuseEnded keeps certificates that are expired, revoked or on hold from decrypting.
+	RefuseEnded bool
 	// StatusAge is the greatest age of the status that is shown for these certificates;
 	// 0 means DefaultStatusAge.
 	StatusAge time.Duration

@@ -23,6 +23,7 @@ import (
 	"tamga/internal/domain/keys"
 	"tamga/internal/domain/user"
 	"tamga/internal/domain/vault"
+	"tamga/pki/cms"
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
 )
@@ -62,20 +63,41 @@ func newReader(seed byte) io.Reader { return &reader{src: rand.NewChaCha8([32]by
 // holder is a Holder that tests can watch and disturb.
 type holder struct {
 	vault.Holder
-	tries  atomic.Int64                                // calls of Sign with a PIN
+	tries  atomic.Int64                                // calls of Sign, Agree and Decrypt with a PIN
 	before func(ctx context.Context, pin []byte) error // when set, runs first in such a call
 }
 
+// try counts and disturbs a use of a key.
+func (h *holder) try(ctx context.Context, k vault.Key, pin []byte) error {
+	if !k.HasPIN {
+		return nil
+	}
+	h.tries.Add(1)
+	if h.before != nil {
+		return h.before(ctx, pin)
+	}
+	return nil
+}
+
 func (h *holder) Sign(ctx context.Context, k vault.Key, pin []byte, digests []suite.Digest) ([][]byte, error) {
-	if k.HasPIN {
-		h.tries.Add(1)
-		if h.before != nil {
-			if err := h.before(ctx, pin); err != nil {
-				return nil, err
-			}
-		}
+	if err := h.try(ctx, k, pin); err != nil {
+		return nil, err
 	}
 	return h.Holder.Sign(ctx, k, pin, digests)
+}
+
+func (h *holder) Agree(ctx context.Context, k vault.Key, pin []byte, a cms.KeyAgreement) ([]byte, error) {
+	if err := h.try(ctx, k, pin); err != nil {
+		return nil, err
+	}
+	return h.Holder.(vault.Decrypter).Agree(ctx, k, pin, a)
+}
+
+func (h *holder) Decrypt(ctx context.Context, k vault.Key, pin []byte, t cms.KeyTransport) ([]byte, error) {
+	if err := h.try(ctx, k, pin); err != nil {
+		return nil, err
+	}
+	return h.Holder.(vault.Decrypter).Decrypt(ctx, k, pin, t)
 }
 
 // Knows and Export ask the SoftHolder, unless a test has put another holder in its place.

@@ -5,6 +5,7 @@ package keys_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -19,18 +20,23 @@ import (
 
 const pin = "135791"
 
-// try signs with a PIN and returns the result: "ok", "wrong", "blocked", "needed", or the
-// text of an error that is not a fault.
+// try signs with a PIN and returns the result; see outcome.
 func (p *process) try(ctx context.Context, c *keys.Certificate, pin string) string {
 	values, err := p.Sign(ctx, c, pin, digests(suite.GOST2012x256, "x"))
+	return outcome(err, len(values) == 1)
+}
+
+// outcome returns the result of the use of a key: "ok", "wrong", "blocked", "needed", or the text of an
+// error that is not a fault.
+func outcome(err error, made bool) string {
 	f, isFault := fault.As(err)
 	switch {
-	case err == nil && len(values) == 1:
+	case err == nil && made:
 		return "ok"
-	case !isFault:
+	case err != nil && !isFault:
 		return err.Error()
-	case f.Code != fault.InvalidPIN || values != nil:
-		return "unexpected: " + f.Error()
+	case err == nil || f.Code != fault.InvalidPIN || made:
+		return fmt.Sprintf("unexpected: %v, made %t", err, made)
 	case strings.Contains(f.Message, "wrong attempts"):
 		return "blocked"
 	case strings.Contains(f.Message, "wrong"):
