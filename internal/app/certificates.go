@@ -19,7 +19,7 @@ import (
 // enrolment reads the authorities that certify keys, and the rules for it.
 func enrolment(conf *config.Config, naming *user.Naming) (keys.Enrolment, error) {
 	c := conf.Certificates
-	e := keys.Enrolment{FixedNames: c.FixedNames, Life: c.LongestLife, Naming: naming.Components()}
+	e := keys.Enrolment{FixedNames: c.FixedNames, Life: c.LongestLife, Naming: naming.Components(), EncryptionGroups: c.EncryptionGroups}
 	if c.BuiltIn {
 		e.Authorities = append(e.Authorities, keys.Authority{ID: keys.BuiltIn, Name: c.Name, Operator: c.Approval == "operator"})
 	}

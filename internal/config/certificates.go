@@ -33,6 +33,11 @@ type Certificates struct {
 	FixedNames bool `yaml:"fixed_names"`
 	// Longest validity of a certificate that a user may request (the default is 20 years).
 	LongestLife time.Duration `yaml:"longest_life" default:"175200h" min:"1m"`
+	// Groups whose users get certificates that are also for encryption (key usages `keyEncipherment`,
+	// `dataEncipherment` and `keyAgreement`, as far as the kind of key has them), unless their request
+	// says otherwise. The key of such a certificate must be kept as long as anything that was encrypted
+	// for it.
+	EncryptionGroups []string `yaml:"encryption_groups"`
 	// Whether `tamga key export` may export keys.
 	Exportable bool `yaml:"exportable"`
 	// Whether users may export their own keys on the pages. Each export needs a confirmation, and an

@@ -145,7 +145,7 @@ func (t *Template) extensions(bits, authority []byte) ([]Extension, error) {
 		e.add(OIDBasicConstraints, true, t.basicConstraints)
 	}
 	if t.KeyUsage != 0 {
-		e.add(OIDKeyUsage, true, t.keyUsage)
+		e.add(OIDKeyUsage, true, keyUsage(t.KeyUsage))
 	}
 	if len(t.ExtKeyUsage) > 0 {
 		e.add(OIDExtKeyUsage, false, func(b *cryptobyte.Builder) {
@@ -188,15 +188,31 @@ func (t *Template) basicConstraints(b *cryptobyte.Builder) {
 	})
 }
 
+// KeyUsageExtension returns the extension keyUsage for at least one use, as for a request.
+func KeyUsageExtension(u x509.KeyUsage) (Extension, error) {
+	if u <= 0 || u > x509.KeyUsageDecipherOnly<<1-1 {
+		return Extension{}, fmt.Errorf("x509gost: key usage %#x: want at least one of the nine bits", int(u))
+	}
+	var e extensionList
+	e.add(OIDKeyUsage, true, keyUsage(u))
+	list, err := e.with(nil)
+	if err != nil {
+		return Extension{}, err
+	}
+	return list[0], nil
+}
+
 // keyUsage writes a named BIT STRING, which DER cuts after its last set bit.
-func (t *Template) keyUsage(b *cryptobyte.Builder) {
-	usage := []byte{bits.Reverse8(uint8(t.KeyUsage)), bits.Reverse8(uint8(t.KeyUsage >> 8))}
+func keyUsage(u x509.KeyUsage) func(*cryptobyte.Builder) {
+	usage := []byte{bits.Reverse8(uint8(u)), bits.Reverse8(uint8(u >> 8))}
 	usage = bytes.TrimRight(usage, "\x00")
 	unused := bits.TrailingZeros8(usage[len(usage)-1])
-	b.AddASN1(cbasn1.BIT_STRING, func(b *cryptobyte.Builder) {
-		b.AddUint8(uint8(unused))
-		b.AddBytes(usage)
-	})
+	return func(b *cryptobyte.Builder) {
+		b.AddASN1(cbasn1.BIT_STRING, func(b *cryptobyte.Builder) {
+			b.AddUint8(uint8(unused))
+			b.AddBytes(usage)
+		})
+	}
 }
 
 func (t *Template) policies(b *cryptobyte.Builder) {

@@ -199,23 +199,29 @@ func (c *Certificate) readBasicConstraints(in cryptobyte.String, faults *deviati
 	return nil
 }
 
-// readKeyUsage reads the bits in the order of RFC 5280, 4.2.1.3. The constants of
-// crypto/x509 have the same order.
-func (c *Certificate) readKeyUsage(in cryptobyte.String, faults *deviations) error {
-	var content cryptobyte.String
-	if !in.ReadASN1(&content, cbasn1.BIT_STRING) || !in.Empty() || len(content) == 0 || len(content) > 3 || content[0] > 7 {
-		return errExtension
+func (c *Certificate) readKeyUsage(in cryptobyte.String, faults *deviations) (err error) {
+	if c.KeyUsage, err = ParseKeyUsage(in); err != nil {
+		return err
 	}
 	c.HasKeyUsage = true
-	for i, part := range content[1:] {
-		if i < 2 {
-			c.KeyUsage |= x509.KeyUsage(bits.Reverse8(part)) << (8 * i)
-		}
-	}
 	if c.KeyUsage == 0 {
 		faults.add("the key usage names no use")
 	}
 	return nil
+}
+
+// ParseKeyUsage reads the value of the extension keyUsage, as of a request. The bits are in the order of
+// RFC 5280, 4.2.1.3, and the constants of crypto/x509 have the same order.
+func ParseKeyUsage(value []byte) (u x509.KeyUsage, err error) {
+	in := cryptobyte.String(value)
+	var content cryptobyte.String
+	if !in.ReadASN1(&content, cbasn1.BIT_STRING) || !in.Empty() || len(content) == 0 || len(content) > 3 || content[0] > 7 {
+		return 0, errExtension
+	}
+	for i, part := range content[1:] {
+		u |= x509.KeyUsage(bits.Reverse8(part)) << (8 * i)
+	}
+	return u, nil
 }
 
 func (c *Certificate) readExtKeyUsage(in cryptobyte.String, _ *deviations) error {

@@ -128,6 +128,8 @@ type Certificate struct {
 	Default bool   `json:"default"`
 	PIN     string `json:"pin"`
 	PEM     string `json:"pem"`
+
+	Encryption bool `json:"encryption"` // it is for encryption, too
 }
 
 // secrets are the passwords and the PIN that a first start draws. They are written to disk before
@@ -273,10 +275,11 @@ func furnishUser(ctx context.Context, s *app.Services, r user.Account, password 
 	return u, s.Identity.SetPassword(ctx, u.ID, password)
 }
 
-// devKeys are the keys of the user demo: one of each suite without a PIN, and one with a PIN.
+// devKeys are the keys of the user demo: one of each suite without a PIN, one with a PIN, and one that is also
+// for encryption.
 var devKeys = []struct {
-	suite         *suite.Suite
-	pin, standard bool
+	suite                     *suite.Suite
+	pin, standard, encryption bool
 }{
 	{suite: suite.GOST2012x256, standard: true},
 	{suite: suite.GOST2012x512},
@@ -284,6 +287,7 @@ var devKeys = []struct {
 	{suite: suite.ECDSAP256},
 	{suite: suite.RSASHA256},
 	{suite: suite.GOST2012x256, pin: true},
+	{suite: suite.GOST2012x256, encryption: true},
 }
 
 // furnishCertificates issues the missing certificates of demo and writes all of them to files.
@@ -306,12 +310,12 @@ func furnishCertificates(ctx context.Context, s *app.Services, dir, userID, pin 
 	for _, want := range devKeys {
 		var c *keys.Certificate
 		for _, h := range have {
-			if c == nil && h.X509.Suite == want.suite && h.HasPIN == want.pin && h.Status == keys.Active {
+			if c == nil && h.X509.Suite == want.suite && h.HasPIN == want.pin && h.ForEncryption() == want.encryption && h.Status == keys.Active {
 				c = h
 			}
 		}
 		if c == nil {
-			order := keys.IssueOrder{UserID: userID, Suite: want.suite, Subject: subject, Default: want.standard}
+			order := keys.IssueOrder{UserID: userID, Suite: want.suite, Subject: subject, Default: want.standard, Encryption: &want.encryption}
 			if want.pin {
 				order.PIN = pin
 			}
@@ -319,7 +323,7 @@ func furnishCertificates(ctx context.Context, s *app.Services, dir, userID, pin 
 				return nil, err
 			}
 		}
-		d := Certificate{ID: c.ID, Suite: want.suite.Name, Default: c.Default, PEM: fmt.Sprintf("certs/%d.pem", c.ID)}
+		d := Certificate{ID: c.ID, Suite: want.suite.Name, Default: c.Default, Encryption: want.encryption, PEM: fmt.Sprintf("certs/%d.pem", c.ID)}
 		if want.pin {
 			d.PIN = pin
 		}

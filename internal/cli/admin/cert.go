@@ -31,6 +31,8 @@ type certIssueCommand struct {
 	Subject []string `placeholder:"NAME=VALUE" sep:"none" help:"Part of the subject, for instance INN=007700000000. Names: CN, C, O, OU, L, S, T, SN, G, E, INN, INNLE, SNILS, OGRN, OGRNIP. May be repeated. Default: CN with the display name of the user."`
 	PINFile string   `name:"pin-file" placeholder:"FILE" help:"File with the PIN for the new key. Default: the key has no PIN."`
 	Default bool     `help:"Make the certificate the default one of the user."`
+
+	Encryption bool `help:"Make the key for encryption, too: others encrypt documents for the certificate. Default: as certificates.encryption_groups says."`
 }
 
 func (i *certIssueCommand) Run(c *cli.Console) error {
@@ -57,7 +59,11 @@ func (i *certIssueCommand) Run(c *cli.Console) error {
 		if err := s.Authority.Bootstrap(ctx); err != nil {
 			return err
 		}
-		cert, err := s.Keys.Issue(ctx, keys.IssueOrder{UserID: u.ID, Suite: su, Subject: subject, PIN: pin, Default: i.Default})
+		order := keys.IssueOrder{UserID: u.ID, Suite: su, Subject: subject, PIN: pin, Default: i.Default}
+		if i.Encryption {
+			order.Encryption = &i.Encryption
+		}
+		cert, err := s.Keys.Issue(ctx, order)
 		if err != nil {
 			return err
 		}

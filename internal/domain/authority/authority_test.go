@@ -333,6 +333,29 @@ func TestConfigShowsInCertificates(t *testing.T) {
 	}
 }
 
+// Each kind of key gets the purposes of encryption that it has, if they are asked for.
+func TestIssueForEncryption(t *testing.T) {
+	s, _, _ := bootstrapped(t)
+	const signature = x509.KeyUsageDigitalSignature | x509.KeyUsageContentCommitment
+	want := map[*suite.Suite]x509.KeyUsage{
+		suite.RSASHA256: x509.KeyUsageKeyEncipherment | x509.KeyUsageDataEncipherment,
+		suite.ECDSAP256: x509.KeyUsageKeyAgreement,
+	}
+	for _, su := range suite.All() {
+		more, ok := want[su]
+		if !ok {
+			more = authority.EncryptionUsage
+		}
+		got, err := s.Issue(t.Context(), authority.Request{Suite: su, PublicKey: publicKey(t, su), Subject: subject(t, "x"), Encryption: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.KeyUsage != signature|more || len(got.Deviations) != 0 {
+			t.Errorf("%s: usage %b, want %b; deviations %q", su.Name, got.KeyUsage, signature|more, got.Deviations)
+		}
+	}
+}
+
 func TestIssueEndsWithTheIssuer(t *testing.T) {
 	s, _, c := bootstrapped(t)
 	issuer := must[[]*x509gost.Certificate](t)(s.Issuing(t.Context()))[0]

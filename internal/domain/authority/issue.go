@@ -40,11 +40,33 @@ type Request struct {
 	// Usage are the extended key usages of a user's certificate; empty means the default.
 	// The caller must refuse those of a server or of an authority's own services.
 	Usage []x509gost.OID
+	// Encryption asks for the purposes of encryption beside those of signatures; see KeyUsage.
+	Encryption bool
 	// Extensions are copied into the certificate.
 	Extensions []x509gost.Extension
 	// ServerNames are the host names and IP addresses of a server. With them the
 	// certificate is that of a TLS server, not of a user.
 	ServerNames []string
+}
+
+// EncryptionUsage are the purposes of keys that open encrypted messages.
+const EncryptionUsage = x509.KeyUsageKeyEncipherment | x509.KeyUsageDataEncipherment | x509.KeyUsageKeyAgreement
+
+// KeyUsage returns the key usage of a user's certificate: digitalSignature and nonRepudiation, and with
+// encryption those of EncryptionUsage that keys of the suite can have (RFC 9215, section 2; RFC 3279,
+// section 2.3.1; RFC 8813, section 3). Encryption is asked for and never the default, because such a key
+// must be kept as long as anything encrypted for it.
+func KeyUsage(s *suite.Suite, encryption bool) x509.KeyUsage {
+	const signature = x509.KeyUsageDigitalSignature | x509.KeyUsageContentCommitment
+	switch {
+	case !encryption:
+		return signature
+	case s == suite.RSASHA256:
+		return signature | EncryptionUsage&^x509.KeyUsageKeyAgreement
+	case s == suite.ECDSAP256:
+		return signature | x509.KeyUsageKeyAgreement
+	}
+	return signature | EncryptionUsage
 }
 
 // Bootstrap creates missing authorities and delegates, also after an upgrade from a
@@ -227,11 +249,9 @@ func (s *Service) Issue(ctx context.Context, r Request) (*x509gost.Certificate, 
 	now := s.now()
 	t := &x509gost.Template{
 		Subject: r.Subject, SerialNumber: serial,
-		NotBefore: laterOf(s.notBefore(), issuer.certificate.NotBefore),
-		NotAfter:  earlier(now.Add(life).Truncate(time.Second), issuer.certificate.NotAfter),
-		// Signing only. A key that also decrypts must be kept for as long as anything
-		// encrypted for it, which this service does not promise.
-		KeyUsage:    x509.KeyUsageDigitalSignature | x509.KeyUsageContentCommitment,
+		NotBefore:   laterOf(s.notBefore(), issuer.certificate.NotBefore),
+		NotAfter:    earlier(now.Add(life).Truncate(time.Second), issuer.certificate.NotAfter),
+		KeyUsage:    KeyUsage(r.Suite, r.Encryption),
 		ExtKeyUsage: userUsage,
 		Policies:    s.config.Policies,
 	}

@@ -39,6 +39,9 @@ type CertificateOrder struct {
 	Template  string            // object identifier of the authority's certificate template; "": none
 	Usages    []string          // extended key usages as object identifiers; empty: the default
 	Life      time.Duration     // 0: the default of the authority
+	// Encryption asks for the purposes of encryption, too; see authority.KeyUsage. nil: as the renewed
+	// certificate, and as Enrolment.EncryptionGroups says.
+	Encryption *bool `json:",omitempty"`
 
 	// Renew names the certificate to renew, and the PIN of its key. The successor has a
 	// key of its own and, unless Name says otherwise or names are fixed, its subject.
@@ -52,6 +55,8 @@ type checkedOrder struct {
 	suite    *suite.Suite
 	template x509gost.OID
 	usages   []x509gost.OID
+
+	encryption bool // see Service.forEncryption
 }
 
 // oidTemplate is szOID_CERTIFICATE_TEMPLATE, in which certificates and requests of the
@@ -135,6 +140,9 @@ func (s *Service) CreateRequest(ctx context.Context, a Act, asked CertificateOrd
 	}
 	subject, old, err := s.subjectOf(ctx, userID, o)
 	if err != nil {
+		return nil, err
+	}
+	if o.encryption, err = s.forEncryption(ctx, userID, o.Encryption, old); err != nil {
 		return nil, err
 	}
 	renewed := int64(0)
@@ -229,6 +237,26 @@ func (s *Service) subjectOf(ctx context.Context, userID string, o *checkedOrder)
 	return subject, old, err
 }
 
+// forEncryption reports whether a new certificate of a user is for encryption, too. asked is what the order
+// says, nil for nothing, and old the certificate that is renewed, nil for none.
+func (s *Service) forEncryption(ctx context.Context, userID string, asked *bool, old *Certificate) (bool, error) {
+	switch groups := s.Enrolment.EncryptionGroups; {
+	case asked != nil:
+		return *asked, nil
+	case old != nil && old.ForEncryption():
+		return true, nil
+	case len(groups) == 0:
+		return false, nil
+	default:
+		group, err := s.Placement.Groups.GroupOf(ctx, userID)
+		return slices.Contains(groups, group), err
+	}
+}
+
+// ForEncryption reports whether the certificate names a purpose of encryption. Certificates without one
+// decrypt, too, but programs may refuse to encrypt for them.
+func (c *Certificate) ForEncryption() bool { return c.X509.KeyUsage&authority.EncryptionUsage != 0 }
+
 // newSuite returns the suite of the new key.
 func (o *checkedOrder) newSuite() *suite.Suite { return cmp.Or(o.suite, suite.GOST2012x256) }
 
@@ -277,17 +305,16 @@ func (o *checkedOrder) extensions() ([]x509gost.Extension, error) {
 	if len(usages) == 0 {
 		usages = userUsage
 	}
-	var usage, extended cryptobyte.Builder
-	usage.AddASN1(asn1.BIT_STRING, func(b *cryptobyte.Builder) { b.AddBytes([]byte{6, 0xc0}) }) // digitalSignature, nonRepudiation
+	var extended cryptobyte.Builder
 	extended.AddASN1(asn1.SEQUENCE, func(b *cryptobyte.Builder) {
 		for _, u := range usages {
 			b.AddASN1ObjectIdentifier(u)
 		}
 	})
-	usageDER, err := usage.Bytes()
+	usage, err := x509gost.KeyUsageExtension(authority.KeyUsage(o.newSuite(), o.encryption))
 	extendedDER, err2 := extended.Bytes()
 	list := []x509gost.Extension{
-		{OID: x509gost.OIDKeyUsage, Critical: true, Value: usageDER},
+		usage,
 		{OID: x509gost.OIDExtKeyUsage, Value: extendedDER},
 	}
 	if o.template == nil {
@@ -322,17 +349,14 @@ func (s *Service) fulfil(ctx context.Context, q *Request, actor string) error {
 		}
 		return s.emit(ctx, notify.CertificateRevoked, q.UserID, actor, "certificate "+strconv.FormatInt(c.ID, 10))
 	}
-	usages, template, err := asked(q.Parsed.Extensions)
-	if err != nil {
+	request := authority.Request{Suite: q.Parsed.Suite, PublicKey: q.Parsed.PublicKey, Subject: q.Parsed.Subject, Life: q.Life}
+	if err := asked(q.Parsed.Extensions, &request); err != nil {
 		return err
 	}
 	if err := q.Parsed.CheckSignature(); err != nil {
 		return err
 	}
-	cert, err := s.Authority.Issue(ctx, authority.Request{
-		Suite: q.Parsed.Suite, PublicKey: q.Parsed.PublicKey, Subject: q.Parsed.Subject, Life: q.Life,
-		Usage: usages, Extensions: template,
-	})
+	cert, err := s.Authority.Issue(ctx, request)
 	if err != nil {
 		return err
 	}
@@ -340,26 +364,32 @@ func (s *Service) fulfil(ctx context.Context, q *Request, actor string) error {
 }
 
 // asked parses the extensions of a request that extensions made.
-func asked(extensions []x509gost.Extension) (usages []x509gost.OID, template []x509gost.Extension, err error) {
+func asked(extensions []x509gost.Extension, into *authority.Request) error {
 	for _, e := range extensions {
 		switch {
 		case e.OID.Equal(oidTemplate):
-			template = append(template, e)
+			into.Extensions = append(into.Extensions, e)
+		case e.OID.Equal(x509gost.OIDKeyUsage):
+			usage, err := x509gost.ParseKeyUsage(e.Value)
+			if err != nil {
+				return err
+			}
+			into.Encryption = usage&authority.EncryptionUsage != 0
 		case e.OID.Equal(x509gost.OIDExtKeyUsage):
 			in, list := cryptobyte.String(e.Value), cryptobyte.String(nil)
 			if !in.ReadASN1(&list, asn1.SEQUENCE) {
-				return nil, nil, errors.New("keys: the usages of a request are malformed")
+				return errors.New("keys: the usages of a request are malformed")
 			}
 			for !list.Empty() {
 				oid, err := x509gost.ReadOID(&list)
 				if err != nil {
-					return nil, nil, err
+					return err
 				}
-				usages = append(usages, oid)
+				into.Usage = append(into.Usage, oid)
 			}
 		}
 	}
-	return usages, template, nil
+	return nil
 }
 
 // accept stores the certificate issued for a request, inside a transaction. A user's

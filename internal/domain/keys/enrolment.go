@@ -65,6 +65,9 @@ type Enrolment struct {
 	FixedNames bool
 	// Life is the longest lifetime that a user may ask for; 0: 20 years.
 	Life time.Duration
+	// EncryptionGroups are the groups of users whose new certificates are also for encryption, if the
+	// order does not say. They need Placement.Groups.
+	EncryptionGroups []string
 }
 
 const (

@@ -108,8 +108,12 @@ func (s *Service) generate(set *gost3410.Set) maker {
 // certify makes a key and has the built-in authority certify it; both are stored or
 // neither.
 func (s *Service) certify(ctx context.Context, o IssueOrder, make maker) (*Certificate, error) {
+	encryption, err := s.forEncryption(ctx, o.UserID, o.Encryption, nil)
+	if err != nil {
+		return nil, err
+	}
 	return s.adopt(ctx, o, make, func(ctx context.Context, public crypto.PublicKey) (NewCertificate, error) {
-		cert, err := s.Authority.Issue(ctx, authority.Request{Suite: o.Suite, PublicKey: public, Subject: o.Subject, Life: o.Life})
+		cert, err := s.Authority.Issue(ctx, authority.Request{Suite: o.Suite, PublicKey: public, Subject: o.Subject, Life: o.Life, Encryption: encryption})
 		if err != nil {
 			return NewCertificate{}, err
 		}

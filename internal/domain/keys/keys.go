@@ -312,6 +312,9 @@ func New(o Options) (*Service, error) {
 	if err := o.Enrolment.complete(); err != nil {
 		return nil, err
 	}
+	if len(o.Enrolment.EncryptionGroups) > 0 && o.Placement.Groups == nil {
+		return nil, errors.New("keys: certificates for encryption by group need the groups of users")
+	}
 	return &Service{Options: o}, nil
 }
 
@@ -398,6 +401,7 @@ type IssueOrder struct {
 	Default      bool          // make it the user's default certificate
 	FriendlyName string        // at most 255 characters
 	Life         time.Duration // 0: the authority's default
+	Encryption   *bool         // as in CertificateOrder
 
 	first bool // make it the default one when the user has none
 	act   Act  // of the user; the zero value for others

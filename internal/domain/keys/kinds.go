@@ -5,6 +5,7 @@ package keys
 import (
 	"cmp"
 	"context"
+	"crypto/x509"
 	"encoding/hex"
 	"fmt"
 	"maps"
@@ -14,6 +15,7 @@ import (
 
 	"tamga/gost/streebog"
 	"tamga/internal/domain/audit"
+	"tamga/internal/domain/authority"
 	"tamga/internal/domain/confirm"
 	"tamga/internal/domain/confirm/what"
 	"tamga/internal/domain/fault"
@@ -21,6 +23,7 @@ import (
 	"tamga/internal/domain/operation"
 	"tamga/internal/domain/policy"
 	"tamga/internal/domain/vault"
+	"tamga/pki/suite"
 	"tamga/pki/x509gost"
 )
 
@@ -252,14 +255,36 @@ func describeOrder(ctx context.Context, s *Service, who audit.Principal, p *Plan
 	if err != nil {
 		return described{}, err
 	}
+	if o.encryption, err = s.forEncryption(ctx, who.UserID, o.Encryption, old); err != nil {
+		return described{}, err
+	}
+	usages := o.Usages
+	if o.encryption {
+		usages = append(encryptionNames(o.newSuite()), usages...)
+	}
 	arguments := map[string]string{
 		"authority": fmt.Sprintf("%d %s", target.ID, target.Name), "suite": o.newSuite().Name, "subject": subject.String(),
-		"template": o.Template, "usages": strings.Join(o.Usages, ","),
+		"template": o.Template, "usages": strings.Join(usages, ","),
 	}
 	if o.Life != 0 {
 		arguments["life"] = o.Life.String()
 	}
 	return described{certificate: old, arguments: arguments}, nil
+}
+
+// encryptionNames returns the purposes of encryption of keys of a suite by their names in RFC 5280.
+func encryptionNames(su *suite.Suite) (names []string) {
+	for _, one := range []struct {
+		bit  x509.KeyUsage
+		name string
+	}{
+		{x509.KeyUsageKeyEncipherment, "keyEncipherment"}, {x509.KeyUsageDataEncipherment, "dataEncipherment"}, {x509.KeyUsageKeyAgreement, "keyAgreement"},
+	} {
+		if authority.KeyUsage(su, true)&one.bit != 0 {
+			names = append(names, one.name)
+		}
+	}
+	return names
 }
 
 func describeRevocation(ctx context.Context, s *Service, who audit.Principal, p *Plan) (described, error) {

@@ -113,7 +113,8 @@ func TestPlanChanged(t *testing.T) {
 	if _, err := p.SetStatus(ctx, as(alice), number(held), keys.StatusOrder{Status: keys.Hold}); err != nil {
 		t.Fatal(err)
 	}
-	order := keys.CertificateOrder{Authority: keys.BuiltIn, Suite: "ecdsa-p256", Name: map[string]string{"CN": "Anna"}, Template: "1.2.3", Usages: []string{"1.3.6.1.5.5.7.3.2"}, Life: 3600e9}
+	order := keys.CertificateOrder{Authority: keys.BuiltIn, Suite: "ecdsa-p256", Name: map[string]string{"CN": "Anna"}, Template: "1.2.3", Usages: []string{"1.3.6.1.5.5.7.3.2"}, Life: 3600e9, Encryption: new(bool)}
+	*order.Encryption = true
 	renewal := order
 	renewal.Renew = id
 	for _, d := range []keys.Plan{

@@ -128,6 +128,7 @@ func TestCertificateRows(t *testing.T) {
 		{"demo", "POST", "/api/requests", `{"AuthorityId":1,"DistinguishedName":{"9.9.9":"x"}}`, 400, "invalid_subject_name"},
 		{"demo", "POST", "/api/requests", `{"AuthorityId":1,"Parameters":{"RequestType":"Renew"}}`, 400, "invalid_parameters"},
 		{"demo", "POST", "/api/requests", `{"AuthorityId":1,"Parameters":{"SelfSigned":"true"}}`, 400, "invalid_parameters"},
+		{"demo", "POST", "/api/requests", `{"AuthorityId":1,"Parameters":{"ForEncryption":"maybe"}}`, 400, "ForEncryption: want true or false"},
 		{"demo", "POST", "/api/requests", `{"AuthorityId":1,"Parameters":{"EkuString":"1.3.6.1.5.5.7.3.8"}}`, 400, "invalid_parameters"},
 		{"demo", "POST", "/api/requests", `{"AuthorityId":1,"Parameters":{"CertPeriod":99999,"CertPeriodUnits":"Years"}}`, 400, "invalid_parameters"},
 		{other, "GET", "/api/requests", "", 200, "[]"},
@@ -175,7 +176,7 @@ func TestCertificateRows(t *testing.T) {
 	for _, csp := range policy["CSPsPolicy"].([]any) {
 		group := csp.(map[string]any)["GroupID"]
 		body := quote(map[string]any{"AuthorityId": "1", "Template": "1.2.643.2.2.46.0.8", "PinCode": 867530,
-			"DistinguishedName": map[string]any{"2.5.4.3": "Мария", "2.5.4.10": nil}, "Parameters": map[string]any{"GroupId": group, "certperiod": "2", "CertPeriodUnits": "Months"}})
+			"DistinguishedName": map[string]any{"2.5.4.3": "Мария", "2.5.4.10": nil}, "Parameters": map[string]any{"GroupId": group, "certperiod": "2", "CertPeriodUnits": "Months", "forEncryption": "True"}})
 		var answer map[string]any
 		if group == "6f0e0f0c-7d0b-4a8e-9a53-5c9f2b0f7a11" {
 			answer = m.good("demo", "POST", "/api/v2/requests", body)["Operation"].(map[string]any)["Result"].(map[string]any)
@@ -190,8 +191,9 @@ func TestCertificateRows(t *testing.T) {
 			t.Fatal(err)
 		}
 		tool.Write("r.der", der)
-		if _, err := tool.Run("req", "-inform", "DER", "-in", "r.der", "-verify", "-noout"); err != nil {
-			t.Errorf("%v: %v", group, err)
+		text, err := tool.Run("req", "-inform", "DER", "-in", "r.der", "-verify", "-noout", "-text")
+		if err != nil || !strings.Contains(text, "Digital Signature, Non Repudiation, Key ") {
+			t.Errorf("%v: not a request for a key that encryption is for, too: %v\n%s", group, err, text)
 		}
 		// The new key signs, and the renewed one does.
 		sign := func(id any, pin string) {

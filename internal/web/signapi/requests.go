@@ -219,6 +219,11 @@ var parameters = map[string]func(p *requestParameters, text string) error{
 		p.order.Usages = strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(",; \t\r\n|", r) })
 		return nil
 	},
+	"forencryption": func(p *requestParameters, text string) error {
+		set, err := truth("ForEncryption", rest.Text(text), false)
+		p.order.Encryption = &set
+		return err
+	},
 	"templateoid": func(p *requestParameters, text string) error {
 		if p.order.Template != "" && p.order.Template != text {
 			return fault.New(fault.InvalidParameters, "TemplateOid and Template: want one of them")
