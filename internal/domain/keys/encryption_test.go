@@ -5,12 +5,15 @@ package keys_test
 import (
 	"crypto/x509"
 	"strconv"
+	"strings"
 	"testing"
 
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/authority"
+	"tamga/internal/domain/fault"
 	"tamga/internal/domain/keys"
 	"tamga/internal/domain/operation"
+	"tamga/pki/cms"
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
 )
@@ -94,6 +97,30 @@ func TestForEncryption(t *testing.T) {
 	o.Enrolment.EncryptionGroups = []string{"bank"}
 	if _, err := keys.New(o); err == nil {
 		t.Error("groups for encryption without the groups of users")
+	}
+}
+
+// TestDeleteForEncryption checks that a key that opens messages is not destroyed by the way.
+func TestDeleteForEncryption(t *testing.T) {
+	yes := true
+	p, _ := manage(t)
+	ctx := t.Context()
+	c := p.issue(t, keys.IssueOrder{Encryption: &yes})
+	_, err := p.Delete(ctx, as(alice), number(c), false)
+	if !fault.Is(err, fault.InvalidParameters) || !strings.Contains(err.Error(), number(c)) || !strings.Contains(err.Error(), "Мария") {
+		t.Errorf("without destroyKey: %v", err)
+	}
+	if _, err := p.decrypt(ctx, nil, c, "", encrypted(t, c, cms.Encryption{})); err != nil {
+		t.Errorf("afterwards: %v", err)
+	}
+	if _, err := p.Delete(ctx, as(bob), number(c), true); !fault.Is(err, fault.CertificateNotFound) {
+		t.Errorf("by another user: %v", err)
+	}
+	if _, err := p.Delete(ctx, as(alice), number(c), true); err != nil {
+		t.Error(err)
+	}
+	if _, found, err := p.Store.Key(ctx, c.KeyID); found || err != nil {
+		t.Errorf("the key is still there: %v", err)
 	}
 }
 

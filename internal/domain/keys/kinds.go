@@ -23,7 +23,6 @@ import (
 	"tamga/internal/domain/operation"
 	"tamga/internal/domain/policy"
 	"tamga/internal/domain/vault"
-	"tamga/pki/suite"
 	"tamga/pki/x509gost"
 )
 
@@ -65,6 +64,8 @@ type Plan struct {
 	Data        []byte           `json:"data,omitempty"`        // of ToInstall
 	Algorithm   int64            `json:"algorithm,omitempty"`   // of ToGenerate, like the next
 	Set         string           `json:"set,omitempty"`
+	// DestroyKey is as in Delete.
+	DestroyKey bool `json:"destroyKey,omitempty"`
 	// Shown are further arguments that the user sees. They have no effect.
 	Shown map[string]string `json:"shown,omitempty"`
 
@@ -147,9 +148,9 @@ var kinds = map[Kind]kind{
 			_, err := s.Generate(ctx, a, p.Algorithm, p.Set, p.Secrets.New)
 			return err
 		}},
-	ToDelete: {action: policy.DeleteCertificate, describe: describeCertificate,
+	ToDelete: {action: policy.DeleteCertificate, describe: describeDeleted,
 		do: func(ctx context.Context, s *Service, a Act, p *Plan) error {
-			_, err := s.Delete(ctx, a, p.Certificate)
+			_, err := s.Delete(ctx, a, p.Certificate, p.DestroyKey)
 			return err
 		}},
 	ToChangePIN: {action: policy.ChangePin, sets: true, needs: true, describe: describeCertificate,
@@ -260,7 +261,7 @@ func describeOrder(ctx context.Context, s *Service, who audit.Principal, p *Plan
 	}
 	usages := o.Usages
 	if o.encryption {
-		usages = append(encryptionNames(o.newSuite()), usages...)
+		usages = append(encryptionNames(authority.KeyUsage(o.newSuite(), true)), usages...)
 	}
 	arguments := map[string]string{
 		"authority": fmt.Sprintf("%d %s", target.ID, target.Name), "suite": o.newSuite().Name, "subject": subject.String(),
@@ -272,15 +273,15 @@ func describeOrder(ctx context.Context, s *Service, who audit.Principal, p *Plan
 	return described{certificate: old, arguments: arguments}, nil
 }
 
-// encryptionNames returns the purposes of encryption of keys of a suite by their names in RFC 5280.
-func encryptionNames(su *suite.Suite) (names []string) {
+// encryptionNames returns the purposes of encryption of a key usage by their names in RFC 5280.
+func encryptionNames(usage x509.KeyUsage) (names []string) {
 	for _, one := range []struct {
 		bit  x509.KeyUsage
 		name string
 	}{
 		{x509.KeyUsageKeyEncipherment, "keyEncipherment"}, {x509.KeyUsageDataEncipherment, "dataEncipherment"}, {x509.KeyUsageKeyAgreement, "keyAgreement"},
 	} {
-		if authority.KeyUsage(su, true)&one.bit != 0 {
+		if usage&one.bit != 0 {
 			names = append(names, one.name)
 		}
 	}
@@ -320,6 +321,17 @@ func describeStatus(ctx context.Context, s *Service, who audit.Principal, p *Pla
 func describeCertificate(ctx context.Context, s *Service, who audit.Principal, p *Plan) (described, error) {
 	c, err := s.Find(ctx, who.UserID, p.Certificate)
 	return described{certificate: c}, err
+}
+
+func describeDeleted(ctx context.Context, s *Service, who audit.Principal, p *Plan) (described, error) {
+	c, err := s.Find(ctx, who.UserID, p.Certificate)
+	if err == nil {
+		err = mayDelete(c, p.DestroyKey)
+	}
+	if err != nil {
+		return described{}, err
+	}
+	return described{certificate: c, arguments: map[string]string{"usages": strings.Join(encryptionNames(c.X509.KeyUsage), ",")}}, nil
 }
 
 func describeExported(ctx context.Context, s *Service, who audit.Principal, p *Plan) (described, error) {

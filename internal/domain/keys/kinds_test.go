@@ -115,6 +115,7 @@ func TestPlanChanged(t *testing.T) {
 	}
 	order := keys.CertificateOrder{Authority: keys.BuiltIn, Suite: "ecdsa-p256", Name: map[string]string{"CN": "Anna"}, Template: "1.2.3", Usages: []string{"1.3.6.1.5.5.7.3.2"}, Life: 3600e9, Encryption: new(bool)}
 	*order.Encryption = true
+	opens := p.issue(t, keys.IssueOrder{Encryption: order.Encryption})
 	renewal := order
 	renewal.Renew = id
 	for _, d := range []keys.Plan{
@@ -123,6 +124,7 @@ func TestPlanChanged(t *testing.T) {
 		{Kind: keys.ToRequestRevocation, Certificate: id, Status: keys.StatusOrder{Reason: 1, Comment: "lost"}},
 		{Kind: keys.ToGenerate, Algorithm: 11849, Set: "1.2.643.7.1.2.1.1.1"},
 		{Kind: keys.ToDelete, Certificate: id},
+		{Kind: keys.ToDelete, Certificate: number(opens), DestroyKey: true},
 		{Kind: keys.ToChangePIN, Certificate: id, Secrets: keys.Secrets{PIN: pin, New: "867530"}},
 		{Kind: keys.ToSetStatus, Certificate: id, Status: keys.StatusOrder{Status: keys.Revoked, Reason: 4, Comment: "new one"}, Shown: map[string]string{"documentinfo": "x"}},
 		{Kind: keys.ToSetStatus, Certificate: number(held), Status: keys.StatusOrder{Status: keys.Active, Comment: "back"}},
@@ -212,6 +214,7 @@ func TestPlanChanged(t *testing.T) {
 		"wrong PIN":    {keys.Plan{Kind: keys.ToChangePIN, Certificate: id, Secrets: keys.Secrets{PIN: "wrong", New: "867530"}}, fault.InvalidPIN},
 		"no PIN":       {keys.Plan{Kind: keys.ToRequest, Order: renewal}, fault.InvalidPIN},
 		"weak PIN":     {keys.Plan{Kind: keys.ToRequest, Order: order, Secrets: keys.Secrets{New: "1"}}, fault.InvalidPIN},
+		"kept key":     {keys.Plan{Kind: keys.ToDelete, Certificate: number(opens)}, fault.InvalidParameters},
 		"not one's":    {keys.Plan{Kind: keys.ToDelete, Certificate: "99"}, fault.CertificateNotFound},
 		"no algorithm": {keys.Plan{Kind: keys.ToGenerate, Algorithm: 1}, fault.AlgorithmNotSupported},
 		"nothing":      {keys.Plan{Kind: keys.ToInstall, Data: []byte("x")}, fault.CertificateFormat},

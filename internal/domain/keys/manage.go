@@ -290,9 +290,10 @@ func (s *Service) SetFriendlyName(ctx context.Context, a Act, id, name string) (
 }
 
 // Delete removes a certificate and, if nothing else needs it, its key. Existing
-// signatures stay valid: it does not revoke. Faults: certificate_not_found,
-// access_denied, wrong_operation.
-func (s *Service) Delete(ctx context.Context, a Act, id string) (*Certificate, error) {
+// signatures stay valid: it does not revoke. What was encrypted for a certificate for encryption becomes
+// unreadable, so that destroyKey must say that this is known. Faults: certificate_not_found,
+// invalid_parameters without destroyKey, access_denied, wrong_operation.
+func (s *Service) Delete(ctx context.Context, a Act, id string, destroyKey bool) (*Certificate, error) {
 	if err := s.guard(ctx, a, policy.DeleteCertificate); err != nil {
 		return nil, err
 	}
@@ -300,6 +301,9 @@ func (s *Service) Delete(ctx context.Context, a Act, id string) (*Certificate, e
 	var key KeyRecord
 	err := s.change(ctx, a, a.Who.UserID, func(ctx context.Context) (_ any, err error) {
 		if c, err = s.Find(ctx, a.Who.UserID, id); err != nil {
+			return nil, err
+		}
+		if err := mayDelete(c, destroyKey); err != nil {
 			return nil, err
 		}
 		if key, _, err = s.Store.Key(ctx, c.KeyID); err != nil {
@@ -317,4 +321,13 @@ func (s *Service) Delete(ctx context.Context, a Act, id string) (*Certificate, e
 		s.destroyUnused(ctx, key)
 	}
 	return c, err
+}
+
+// mayDelete refuses to delete a certificate for encryption if the order does not say that its key may be
+// destroyed.
+func mayDelete(c *Certificate, destroyKey bool) error {
+	if destroyKey || !c.ForEncryption() {
+		return nil
+	}
+	return fault.Newf(fault.InvalidParameters, "destroyKey: certificate %d (%s) is for encryption, and everything that was encrypted for it becomes unreadable: send true to delete it", c.ID, c.X509.Subject)
 }

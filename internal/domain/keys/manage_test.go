@@ -86,7 +86,7 @@ func TestGuards(t *testing.T) {
 		do     func(a keys.Act) error
 	}{
 		{"ChangePIN", policy.ChangePin, func(a keys.Act) error { return p.ChangePIN(ctx, a, id, pin, "867530") }},
-		{"Delete", policy.DeleteCertificate, func(a keys.Act) error { _, err := p.Delete(ctx, a, id); return err }},
+		{"Delete", policy.DeleteCertificate, func(a keys.Act) error { _, err := p.Delete(ctx, a, id, false); return err }},
 		{"revoke", policy.RevokeCertificate, func(a keys.Act) error {
 			_, err := p.SetStatus(ctx, a, id, keys.StatusOrder{Status: keys.Revoked})
 			return err
@@ -303,7 +303,7 @@ func TestDelete(t *testing.T) {
 	p, r := manage(t)
 	ctx := t.Context()
 	c := p.issue(t, keys.IssueOrder{Default: true})
-	if _, err := p.Delete(ctx, as(alice), number(c)); err != nil {
+	if _, err := p.Delete(ctx, as(alice), number(c), false); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := p.Find(ctx, alice, number(c)); !fault.Is(err, fault.CertificateNotFound) {
@@ -1015,7 +1015,7 @@ func TestTransfer(t *testing.T) {
 	if _, err := p.Import(ctx, in); !fault.Is(err, fault.InvalidObjectState) {
 		t.Errorf("what is there already: %v", err)
 	}
-	if _, err := p.Delete(ctx, as(alice), number(c)); err != nil {
+	if _, err := p.Delete(ctx, as(alice), number(c), false); err != nil {
 		t.Fatal(err)
 	}
 	back, err := p.Import(ctx, in)

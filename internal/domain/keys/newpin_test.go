@@ -27,7 +27,7 @@ func TestNewPINs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.Delete(ctx, as(alice), number(moved)); err != nil {
+	if _, err := p.Delete(ctx, as(alice), number(moved), false); err != nil {
 		t.Fatal(err)
 	}
 	ways := map[string]func(s *keys.Service, pin string) error{
@@ -53,7 +53,7 @@ func TestNewPINs(t *testing.T) {
 		"import": func(s *keys.Service, pin string) error {
 			back, err := s.Import(ctx, keys.ImportOrder{UserID: alice, File: file, Password: "password", PIN: pin})
 			if err == nil {
-				_, err = s.Delete(ctx, as(alice), number(back))
+				_, err = s.Delete(ctx, as(alice), number(back), false)
 			}
 			return err
 		},

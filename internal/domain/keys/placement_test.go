@@ -211,7 +211,7 @@ func TestKeyOfADevice(t *testing.T) {
 	}
 	// Deleting does not need the device, and the device forgets the key as soon as it can.
 	d.turn(true)
-	if _, err := p.Delete(ctx, as(alice), number(c)); err != nil {
+	if _, err := p.Delete(ctx, as(alice), number(c), false); err != nil {
 		t.Fatal(err)
 	}
 	if err := p.DestroyDeleted(ctx); !errors.Is(err, vault.ErrNotReady) || d.count() != 2 {

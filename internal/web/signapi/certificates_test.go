@@ -143,6 +143,10 @@ func TestCertificateRows(t *testing.T) {
 		{"demo", "POST", own("/api/keys/%d/params", gost), `{"Data":"b"}`, 200, "param_is_null"},
 
 		{other, "DELETE", own("/api/certificates/%d", gost), "", 404, "certificate_not_found"},
+		{"demo", "DELETE", own("/api/certificates/%d", m.Dev.Certificates[6].ID), "", 400, "destroyKey: certificate 7 (CN=Demo User,C=RU) is for encryption"},
+		{"demo", "DELETE", own("/api/v2/certificates/%d?destroyKey=0", m.Dev.Certificates[6].ID), "", 400, "destroyKey: certificate 7"},
+		{"demo", "DELETE", own("/api/certificates/%d?destroyKey=maybe", m.Dev.Certificates[6].ID), "", 400, "destroyKey: want true or false"},
+		{"demo", "DELETE", own("/api/certificates/%d?destroyKey=true", m.Dev.Certificates[6].ID), "", 200, ""},
 		{"demo", "DELETE", own("/api/v2/certificates/%d", m.Cert("rsa-2048", false).ID), "", 200, `"Operation"`},
 		{"demo", "GET", own("/api/certificates/%d", m.Cert("rsa-2048", false).ID), "", 404, "certificate_not_found"},
 	} {

@@ -78,7 +78,7 @@ var transactions = map[int64]transaction{
 	128:  {policy.RevokeCertificate, parameterList.revocation},
 	256:  {policy.HoldCertificate, func(p parameterList) (act, error) { return p.status("HOLD"), nil }},
 	512:  {policy.UnholdCertificate, func(p parameterList) (act, error) { return p.status("ACTIVE"), nil }},
-	1024: {policy.DeleteCertificate, func(p parameterList) (act, error) { return deleting{ID: string(p.take("certificateid"))}, nil }},
+	1024: {policy.DeleteCertificate, parameterList.deletion},
 	2048: {policy.PrivateKeyAccess, nil},
 }
 

@@ -121,14 +121,16 @@ func (r installing) confirmed() claim { return claimed("", &r.Body, nil) }
 
 // deleting is a request to delete a certificate.
 type deleting struct {
-	ID   string `path:"id"`
-	Body struct {
+	ID         string `path:"id"`
+	DestroyKey string `query:"destroyKey"`
+	Body       struct {
 		ForceConfirmation rest.Text `api:"boolean"`
 	}
 }
 
 func (r deleting) plan(*Management) (*keys.Plan, rest.Text, error) {
-	return &keys.Plan{Kind: keys.ToDelete, Certificate: r.ID}, r.Body.ForceConfirmation, nil
+	destroys, err := truth("destroyKey", rest.Text(r.DestroyKey), false)
+	return &keys.Plan{Kind: keys.ToDelete, Certificate: r.ID, DestroyKey: destroys}, r.Body.ForceConfirmation, err
 }
 
 func (r deleting) confirmed() claim { return claimed(r.ID, &r.Body, nil) }

@@ -211,6 +211,10 @@ func (p parameterList) renewal() (act, error) {
 	return p.request(map[string]rest.Text{"RequestType": "Renew", "ActiveCertId": p.take("certificateid", "activecertid")})
 }
 
+func (p parameterList) deletion() (act, error) {
+	return deleting{ID: string(p.take("certificateid")), DestroyKey: string(p.take("destroykey"))}, nil
+}
+
 func (p parameterList) newPIN() (act, error) {
 	var r changingPIN
 	r.ID, r.Body.OldPin, r.Body.NewPin = string(p.take("certificateid")), p.take("oldpin", "pincode"), p.take("newpin")

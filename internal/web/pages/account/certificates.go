@@ -391,7 +391,7 @@ func (a *API) exportKey(ctx context.Context, r onCertificate) (rest.Redirect, er
 }
 
 func deleted(id string, form rest.Form) (*keys.Plan, error) {
-	return &keys.Plan{Kind: keys.ToDelete, Certificate: id}, sure(form, id)
+	return &keys.Plan{Kind: keys.ToDelete, Certificate: id, DestroyKey: true}, sure(form, id)
 }
 
 // sure refuses a form whose user did not type the number of what is lost for good.
