@@ -319,7 +319,7 @@ func TestSessionsEnded(t *testing.T) {
 // connection.
 func TestTooManyConnections(t *testing.T) {
 	t.Parallel() // it waits most of the time
-	cluster := storetest.OwnPostgreSQL(t, "max_connections=6", "superuser_reserved_connections=0")
+	cluster := storetest.OwnPostgreSQL(t, "max_connections=12", "superuser_reserved_connections=0")
 	url := cluster.Database(t)
 	admin, err := sql.Open("pgx", url)
 	if err != nil {
@@ -327,7 +327,10 @@ func TestTooManyConnections(t *testing.T) {
 	}
 	defer admin.Close()
 	db := openLimited(t, url, store.Options{Limits: store.Limits{Call: time.Minute}})
-	short := openLimited(t, url, store.Options{Limits: store.Limits{Call: 3 * time.Second}})
+	var short []*store.DB // a busy machine may need longer than the first until the server has refused it
+	for _, call := range []time.Duration{3 * time.Second, 15 * time.Second, time.Minute} {
+		short = append(short, openLimited(t, url, store.Options{Limits: store.Limits{Call: call}}))
+	}
 	if _, err := admin.ExecContext(t.Context(), `SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity
 		WHERE application_name = 'tamga'`); err != nil { // the connections that Open made
 		t.Fatal(err)
@@ -348,8 +351,15 @@ func TestTooManyConnections(t *testing.T) {
 		}
 	}
 	fill()
-	if err := short.Ping(patience(t)); !isOutage(err) || !strings.Contains(err.Error(), "53300") {
-		t.Errorf("at the end of the wait: %v", err)
+	told := false
+	for i := 0; i < len(short) && !told; i++ {
+		err := short[i].Ping(patience(t))
+		if told = isOutage(err) && strings.Contains(err.Error(), "53300"); !told {
+			t.Logf("at the end of the wait: %v", err)
+		}
+	}
+	if !told {
+		t.Error("no wait ends with the refusal of the server")
 	}
 	answered := make(chan error, 1)
 	for waits, attempts := false, 0; !waits; attempts++ {

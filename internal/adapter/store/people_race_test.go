@@ -279,7 +279,7 @@ func TestPeopleAtOnce(t *testing.T) {
 			case 3:
 				_, err = p.keys.SetFriendlyName(ctx, own, text, fmt.Sprint("name ", n))
 			case 4:
-				_, err = p.keys.Delete(ctx, own, text)
+				_, err = p.keys.Delete(ctx, own, text, false)
 			case 5: // by an administrator
 				err = p.keys.Unhold(ctx, number)
 			}
