@@ -32,6 +32,7 @@ type Server struct {
 	Dir string           // of serve --dev, otherwise empty
 	Dev *dev.Description // dev.json of Dir
 
+	program  string   // of StartProgram; "" for this one
 	settings []string // the flags --set it was started with and those of cheap, for Command
 	log      *serverLog
 	done     chan struct{} // closed when the server has ended
@@ -75,11 +76,18 @@ func StartIn(t testing.TB, dir string, more ...string) *Server {
 // StartProcess is StartIn in a process of its own, which a test can kill. It needs [Main].
 func StartProcess(t testing.TB, dir string, more ...string) *Server {
 	t.Helper()
-	return StartProgram(t, Program(t), dir, more...)
+	return startProgram(t, Program(t), dir, more)
 }
 
 // StartProgram is StartProcess for another program than the test binary.
 func StartProgram(t testing.TB, program, dir string, more ...string) *Server {
+	t.Helper()
+	s := startProgram(t, program, dir, more)
+	s.program = program
+	return s
+}
+
+func startProgram(t testing.TB, program, dir string, more []string) *Server {
 	t.Helper()
 	return StartCommand(t, exec.Command(program, devFlags(dir, more)...)).over(dir, more)
 }
@@ -249,6 +257,13 @@ func (s *Server) Wait() error {
 // Command runs a sub-command over the installation of the server and returns what it printed.
 func (s *Server) Command(args ...string) string {
 	s.T.Helper()
+	if s.program != "" { // it may be older than the database that this one knows
+		out, err := exec.Command(s.program, s.flags(args)...).CombinedOutput()
+		if err != nil {
+			s.T.Fatalf("%s: %v\n%s", strings.Join(args, " "), err, out)
+		}
+		return string(out)
+	}
 	return s.MustRun(s.flags(args)...)
 }
 
