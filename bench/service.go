@@ -46,6 +46,8 @@ var serviceRuns = []struct {
 		{benchmark: "BenchmarkHTTP/verify-BES-1KiB", unit: multiple, most: 17},
 		{benchmark: "BenchmarkHTTP/stamp", unit: multiple, most: 13},
 		{benchmark: "BenchmarkHTTP/OCSP", unit: multiple, most: 13},
+		{benchmark: "BenchmarkHTTP/two-steps-1KiB", unit: multiple, most: 62},
+		{benchmark: "BenchmarkHTTP/v2-100-stored", unit: multiple, most: 24},
 	}},
 	{"^BenchmarkMemory$", "5x", []serviceFloor{
 		{benchmark: "BenchmarkMemory/detached-1GiB", unit: "of-hash", least: 0.75},
