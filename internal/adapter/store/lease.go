@@ -62,9 +62,12 @@ const anAttempt = ", attempts = attempts + 1"
 // claimOne is a statement that leases one row if it has no lease and meets a condition. set sets more
 // columns. $1 is the key, $2 the token, $3 the end of the lease, $4 now.
 func (t leased) claimOne(set, condition, columns string) string {
-	return "UPDATE " + t.table + " SET lease = $2, leased_until = $3" + set + " WHERE " + t.key[0] + " = $1 AND " + t.open +
-		" AND leased_until <= $4 AND " + condition + " RETURNING " + columns
+	return "UPDATE " + t.table + " SET lease = $2, leased_until = $3" + set + " WHERE " + t.key[0] + " = $1 AND " + t.free("$4") +
+		" AND " + condition + " RETURNING " + columns
 }
+
+// free is the condition that a row may be worked on and has no lease at a time.
+func (t leased) free(now string) string { return t.open + " AND leased_until <= " + now }
 
 // extend gives a lease a new end. It reports false if the lease is lost.
 func (t leased) extend(ctx context.Context, db *DB, token string, until time.Time, key ...any) (bool, error) {

@@ -101,7 +101,10 @@ func scanPrepared(r row, before ...any) (*signing.PreparedRecord, error) {
 }
 
 // claimPrepared leases an object.
-var claimPrepared = leasedPrepared.claimOne("", "expires_at > $4 AND failures < $5", "id")
+var claimPrepared = leasedPrepared.claimOne("", completable("$4", "$5"), "id")
+
+// completable is the condition that an object has not expired and had fewer wrong values than discard it.
+func completable(now, wrong string) string { return "expires_at > " + now + " AND failures < " + wrong }
 
 // ClaimPrepared implements signing.PreparedStore.
 func (s Prepared) ClaimPrepared(ctx context.Context, id, lease string, now, until time.Time, wrong int) (bool, error) {
@@ -111,12 +114,14 @@ func (s Prepared) ClaimPrepared(ctx context.Context, id, lease string, now, unti
 
 // freePrepared is the condition that an object may be completed at $2, had fewer wrong values than $3, and
 // that no completion has it.
-const freePrepared = "spent_at = 0 AND leased_until <= $2 AND expires_at > $2 AND failures < $3"
+var freePrepared = leasedPrepared.free("$2") + " AND " + completable("$2", "$3")
+
+// failPrepared counts a wrong value.
+var failPrepared = "UPDATE prepared SET failures = failures + 1 WHERE id = $1 AND " + freePrepared + " RETURNING failures"
 
 // FailPrepared implements signing.PreparedStore.
 func (s Prepared) FailPrepared(ctx context.Context, id string, now time.Time, wrong int) (int, bool, error) {
-	n, counted, err := returning(ctx, s.DB, scalar[int64], "UPDATE prepared SET failures = failures + 1 WHERE id = $1 AND "+freePrepared+
-		" RETURNING failures", id, millis(now), wrong)
+	n, counted, err := returning(ctx, s.DB, scalar[int64], failPrepared, id, millis(now), wrong)
 	return int(n), counted, err
 }
 
@@ -131,7 +136,7 @@ func (s Prepared) ReleasePrepared(ctx context.Context, id, lease string) error {
 }
 
 // spendPrepared marks an object as completed by the holder of its lease $4, or if $4 is empty without a lease.
-const spendPrepared = "UPDATE prepared SET spent_at = $2, job = $5, document = '', original = '', " + freed +
+var spendPrepared = "UPDATE prepared SET spent_at = $2, job = $5, document = '', original = '', " + freed +
 	" WHERE id = $1 AND (lease = $4 AND lease <> '' AND spent_at = 0 OR $4 = '' AND " + freePrepared + ")"
 
 // spendCounted spends an object and gives its usage back, in one statement and so in one
