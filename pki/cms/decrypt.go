@@ -96,8 +96,8 @@ type Opening struct {
 }
 
 // Recipient returns the encrypted key that Decrypt uses with a certificate: the first one for it
-// whose algorithms are supported. The error is ErrNotRecipient if there is none for the certificate,
-// or says why it cannot be used. Recipient needs no private key, so it finds out which
+// whose algorithms are supported. The error is ErrNotRecipient if the message names other certificates
+// only, or says why the encrypted key cannot be used. Recipient needs no private key, so it finds out which
 // certificates open a message.
 func (e *Enveloped) Recipient(c *x509gost.Certificate) (*Recipient, error) {
 	p, err := e.plan(c)

@@ -277,11 +277,9 @@ func TestOtherKey(t *testing.T) {
 }
 
 // A flipped bit anywhere gives an error or, in what nothing covers, the same plaintext. Without a
-// code of the content it may give other bytes, and never Verified.
+// code of the content it may give other bytes, and never Verified. In the short form only every eighth byte
+// outside of the content has its turn.
 func TestFlippedBits(t *testing.T) {
-	if testing.Short() {
-		t.Skip("decrypts some ten thousand messages")
-	}
 	for _, f := range forms() {
 		if f.set != nil || f.o.Cipher == AES192CBC || f.o.Cipher == AES192GCM || f.suite == suite.GOST2001 && f.o.Agreement {
 			continue
@@ -298,6 +296,9 @@ func TestFlippedBits(t *testing.T) {
 			refused, same, other := 0, 0, 0
 			for i := range message {
 				inside := int64(i) >= content.Offset && int64(i) < content.Offset+content.Length
+				if testing.Short() && !inside && i%8 != 0 {
+					continue
+				}
 				for bit := range 8 {
 					if bit != i%8 && !inside {
 						continue // one bit of a byte takes long enough

@@ -182,7 +182,7 @@ func (p *parser) afterContent(e *Enveloped, f *fields) error {
 			if err != nil {
 				return err
 			}
-			e.authAttrs = append([]byte{tagSet}, der[1:]...) // the implicit tag replaces that of a SET
+			e.authAttrs = append([]byte{tagSet}, der[1:]...) // the implicit tag replaces SET
 		}
 		tag := byte(tagOctetString)
 		if f.is(tagOctetString | bitConstructed) { // in pieces
@@ -268,7 +268,7 @@ func (p *parser) encryptedContentInfo(e *Enveloped, outer element) (int64, error
 	if f.next.tag&^bitConstructed != tagContext0&^bitConstructed {
 		return 0, fmt.Errorf("cms: at offset %d: encryptedContent expected", f.off)
 	}
-	// The implicit tag replaces that of an OCTET STRING.
+	// The implicit tag replaces OCTET STRING.
 	content := f.next
 	content.tag = tagOctetString | content.tag&bitConstructed
 	if f.off, err = p.octetString(&e.Content, content, 4, "encryptedContent"); err != nil {

@@ -105,7 +105,7 @@ func TestManyRecipients(t *testing.T) {
 	}
 }
 
-// What is malformed is refused, with an error that is not ErrDecrypt.
+// Malformed messages are refused with an error that is not ErrDecrypt.
 func TestMalformedEnveloped(t *testing.T) {
 	p := newParty(t, suite.GOST2012x256, nil, 1)
 	message := encrypt(t, []byte("text"), 4, Encryption{Cipher: Magma}, p)

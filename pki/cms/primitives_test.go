@@ -69,7 +69,7 @@ func TestWrapAES(t *testing.T) {
 	}
 }
 
-// The code of GCM in parts is that of the standard library.
+// GCM in parts gives the same code as the standard library.
 func TestGCM(t *testing.T) {
 	for _, size := range []int{0, 1, 15, 16, 17, 64, 1000} {
 		for _, aad := range [][]byte{nil, {1}, make([]byte, 16), textOf(33)} {

@@ -36,7 +36,7 @@ func TestKeyUsageExtension(t *testing.T) {
 	}
 }
 
-// Whatever is read as one of the nine bits is written and read back.
+// Each of the nine bits that is read is written and read back.
 func FuzzParseKeyUsage(f *testing.F) {
 	f.Add([]byte{3, 2, 6, 0xc0})
 	f.Add([]byte{3, 3, 7, 0, 0x80})

@@ -80,7 +80,7 @@ func TestDecrypt(t *testing.T) {
 	}
 }
 
-// What was encrypted before a certificate ended is decrypted afterwards, unless the installation refuses it. The
+// A certificate still decrypts messages after it ended, unless the installation refuses it. The
 // certificate of another user never decrypts.
 func TestDecryptWithEndedCertificates(t *testing.T) {
 	p := start(t)
