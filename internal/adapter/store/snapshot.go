@@ -4,6 +4,7 @@ package store
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"tamga/internal/domain/keys"
@@ -59,7 +60,7 @@ type bearerSnapshot struct {
 }
 
 func scanBearerSnapshot(r row, before ...any) (b bearerSnapshot, err error) {
-	b.snap, err = scanSnapshot(r, append(before, bearerFields(&b.bearer)...)...)
+	b.snap, err = scanSnapshot(r, slices.Concat(before, bearerFields(&b.bearer))...)
 	return b, err
 }
 
@@ -89,12 +90,8 @@ func scanSnapshot(r row, before ...any) (*signing.Snapshot, error) {
 		known             bool
 		access, operation settingsRow
 	)
-	fields := append(before, certificateFields(&certificate)...)
-	fields = append(fields, orZero(&known))
-	fields = append(fields, keyFields(&snap.Keys.Key)...)
-	fields = append(fields, (*states)(&snap.Keys.Authorities))
-	fields = append(fields, access.fields()...)
-	fields = append(fields, operation.fields()...)
+	fields := slices.Concat(before, certificateFields(&certificate), []any{orZero(&known)}, keyFields(&snap.Keys.Key),
+		[]any{(*states)(&snap.Keys.Authorities)}, access.fields(), operation.fields())
 	if err := r.Scan(fields...); err != nil {
 		return nil, err
 	}
