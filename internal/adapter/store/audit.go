@@ -24,39 +24,39 @@ var _ audit.Log = Audit{}
 const auditColumns = `at, request_id, operation, phase, outcome, object, remote, detail,
 	user_id, login, group_name, operator, token_id, client_id, method, duration_us, actor, correlation_id`
 
-// auditValues is the number of columns of an entry.
-var auditValues = strings.Count(auditColumns, ",") + 1
-
 // addEntries adds entries.
 var addEntries = newInsertion(1, "audit", auditColumns, "")
 
-// gatherEntries is a statement that adds any number of entries: each parameter is an array
-// with the values of one column.
+// gatherEntries is a statement that adds any number of entries.
 var gatherEntries = func() string {
-	return "INSERT INTO audit (" + auditColumns + ") SELECT * FROM unnest(" + entryMarks(1, "CAST($%d AS %s[])") + ")"
+	rows, _ := gathered(entryTypes())
+	return "INSERT INTO audit (" + auditColumns + ") SELECT " + auditColumns + " FROM (" + rows + ") g"
 }()
 
 // entryMarks lists the parameters of an entry with their types, from the number first on.
 func entryMarks(first int, format string) string {
-	types := map[string]string{"at": "BIGINT", "operator": "BOOLEAN", "duration_us": "BIGINT"}
-	marks := make([]string, auditValues)
-	for i, name := range strings.Split(auditColumns, ",") {
-		marks[i] = fmt.Sprintf(format, first+i, cmp.Or(types[strings.TrimSpace(name)], "TEXT"))
+	var marks []string
+	for i, column := range strings.Split(entryTypes(), ", ") {
+		_, kind, _ := strings.Cut(column, " ")
+		marks = append(marks, fmt.Sprintf(format, first+i, kind))
 	}
 	return strings.Join(marks, ", ")
 }
 
-// entryGathering is for a statement that ends with a flush to disk. A text of an entry has
-// at most briefLength bytes, so a statement has less than 4 MiB. Entries of one request
-// keep their order: the later one gathers while the statement of the earlier one runs. Only
-// a connection that is silent for longer than patience is overtaken.
-var entryGathering = gathering{most: 256, flights: 3, patience: 50 * time.Millisecond}
-
-// recording is an entry that waits for its statement, on PostgreSQL.
-type recording struct {
-	entry  []any
-	answer chan error // buffered: the statement never waits for a caller
+// entryTypes lists the columns of an entry with their types.
+func entryTypes() string {
+	types := map[string]string{"at": "BIGINT", "operator": "BOOLEAN", "duration_us": "BIGINT"}
+	var columns []string
+	for name := range strings.SplitSeq(auditColumns, ",") {
+		name = strings.TrimSpace(name)
+		columns = append(columns, name+" "+cmp.Or(types[name], "TEXT"))
+	}
+	return strings.Join(columns, ", ")
 }
+
+// mostEntries is the number of entries of one statement. A text of an entry has at most briefLength
+// bytes, so a statement has less than 4 MiB.
+const mostEntries = 256
 
 // Record implements audit.Log. Many entries share one flush to disk. An entry without a
 // time gets the current time.
@@ -81,54 +81,20 @@ func (s Audit) Begin(ctx context.Context, e audit.Entry) (wait func(context.Cont
 		}
 		return func(ctx context.Context) error { return s.committer.wait(ctx, u) }
 	}
-	r := &recording{u.entry, make(chan error, 1)}
-	if err := s.entries.enter(ctx, r); err != nil {
+	added, err := s.entries.begin(ctx, u.entry)
+	if err != nil {
 		return failed(err)
 	}
 	return func(ctx context.Context) error {
-		bounded, cancel := s.limits.within(ctx)
-		defer cancel()
-		select {
-		case err := <-r.answer:
-			return err
-		case <-bounded.Done():
-			return waited(ctx, bounded)
-		}
+		_, err := added(ctx)
+		return err
 	}
 }
 
-// addGathered adds entries with one statement and answers those who wait for them.
-func (s Audit) addGathered(ctx context.Context, list []*recording) {
-	columns := make([]any, auditValues)
-	for i := range columns {
-		switch list[0].entry[i].(type) {
-		case string:
-			columns[i] = column[string](list, i)
-		case int64:
-			columns[i] = column[int64](list, i)
-		case bool:
-			columns[i] = column[bool](list, i)
-		}
-	}
-	_, err := s.exec(ctx, gatherEntries, columns...)
-	if eachAlone(err, len(list)) {
-		for i := range list {
-			s.addGathered(ctx, list[i:i+1])
-		}
-		return
-	}
-	for _, r := range list {
-		r.answer <- err
-	}
-}
-
-// column returns the values of one column.
-func column[T any](list []*recording, i int) []T {
-	values := make([]T, len(list))
-	for k, r := range list {
-		values[k] = r.entry[i].(T)
-	}
-	return values
+// addGathered adds entries with one statement.
+func (s Audit) addGathered(ctx context.Context, rows [][]any) ([]bool, error) {
+	_, err := s.exec(ctx, gatherEntries, columnsOf(rows)...)
+	return slices.Repeat([]bool{true}, len(rows)), err
 }
 
 // unit returns the unit that adds an entry.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"tamga/internal/domain/audit"
+	"tamga/internal/domain/signing"
 	"tamga/internal/domain/token"
 )
 
@@ -54,15 +55,35 @@ const MostFew = mostFew
 // AddEntries adds audit entries with one statement, as callers do who come at the same
 // time.
 func AddEntries(ctx context.Context, db *DB, entries []audit.Entry) (errs []error) {
-	list := make([]*recording, len(entries))
+	list := make([]*change, len(entries))
 	for i, e := range entries {
-		list[i] = &recording{Audit{db}.unit(ctx, e).entry, make(chan error, 1)}
+		list[i] = &change{Audit{db}.unit(ctx, e).entry, make(chan changed, 1)}
 	}
-	Audit{db}.addGathered(ctx, list)
-	for _, r := range list {
-		errs = append(errs, <-r.answer)
+	db.entries.runAll(ctx, list)
+	for _, c := range list {
+		errs = append(errs, (<-c.answer).err)
 	}
 	return errs
+}
+
+// AddPrepared adds objects with one statement, as callers do who come at the same time, and reports
+// which of them were added.
+func AddPrepared(ctx context.Context, db *DB, objects []*signing.PreparedRecord, caller signing.Quota) ([]bool, error) {
+	var rows [][]any
+	for _, p := range objects {
+		rows = append(rows, Prepared{db}.addition(ctx, p, holding{caller.Objects, caller.Bytes}, &audit.Entry{RequestID: p.ID}))
+	}
+	return Prepared{db}.addRows(ctx, rows)
+}
+
+// SpendPrepared spends objects with one statement, as callers do who come at the same time, and reports
+// which of them were spent.
+func SpendPrepared(ctx context.Context, db *DB, ids []string, now time.Time, wrong int) ([]bool, error) {
+	var rows [][]any
+	for _, id := range ids {
+		rows = append(rows, Prepared{db}.spending(ctx, id, "", now, wrong, &audit.Entry{RequestID: id}))
+	}
+	return Prepared{db}.spendRows(ctx, rows)
 }
 
 // Plans returns how often the sessions of a pool of one connection ran statements with a

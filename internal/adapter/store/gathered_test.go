@@ -8,8 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,6 +22,7 @@ import (
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/lock"
 	"tamga/internal/domain/session"
+	"tamga/internal/domain/signing"
 	"tamga/internal/domain/token"
 	"tamga/internal/domain/user"
 )
@@ -175,11 +178,109 @@ func TestGatheredPlans(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+		objects, names := preparedObjects(3*i, n, "user")
+		added, err := store.AddPrepared(t.Context(), db, objects, signing.Quota{Objects: wide, Bytes: wide})
+		if err != nil || slices.Contains(added, false) {
+			t.Fatalf("added %v, %v", added, err)
+		}
+		spent, err := store.SpendPrepared(t.Context(), db, names, time.Now(), 3)
+		if err != nil || slices.Contains(spent, false) {
+			t.Fatalf("spent %v, %v", spent, err)
+		}
 	}
-	for _, text := range []string{"%WITH ORDINALITY%", "INSERT INTO audit%"} {
+	for _, text := range []string{"SELECT w.n%", "INSERT INTO audit%", "%INSERT INTO prepared %", "%UPDATE prepared %"} {
 		if general, special := store.Plans(t, db, text); general != rounds-5 || special != 5 {
 			t.Errorf("%s: %d by the general plan, %d by others; want %d and the 5 that PostgreSQL tries", text, general, special, rounds-5)
 		}
+	}
+}
+
+// preparedObjects returns objects of one byte, and their names.
+func preparedObjects(first, n int, caller string) (list []*signing.PreparedRecord, names []string) {
+	for i := range n {
+		p := &signing.PreparedRecord{ID: fmt.Sprintf("%s-%04d", caller, first+i), Caller: caller, Type: "CAdES", Job: []byte("job"), Document: "d", Bytes: 1,
+			CreatedAt: time.Now(), ExpiresAt: time.Now().Add(time.Hour)}
+		list, names = append(list, p), append(names, p.ID)
+	}
+	return list, names
+}
+
+// TestGatheredPrepared adds and spends objects of several callers with one statement: each quota is kept,
+// each object is spent once, and each change has its entry.
+func TestGatheredPrepared(t *testing.T) {
+	db := storetest.Open(t, storetest.PostgreSQL(t).Migrated(t))
+	s := store.Prepared{DB: db}
+	noted := func() (ids []string) {
+		list, err := store.Audit{DB: db}.Last(t.Context(), 1000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range list {
+			ids = append(ids, e.RequestID)
+		}
+		return ids
+	}
+	a, names := preparedObjects(0, 2, "a")
+	b, _ := preparedObjects(0, 3, "b")
+	three := signing.Quota{Objects: 3, Bytes: 1 << 20}
+	if added, err := store.AddPrepared(t.Context(), db, a, three); err != nil || !slices.Equal(added, []bool{true, true}) {
+		t.Fatalf("added %v, %v", added, err)
+	}
+	// Two more of a exceed its quota, and b has room.
+	more, moreNames := preparedObjects(2, 2, "a")
+	added, err := store.AddPrepared(t.Context(), db, []*signing.PreparedRecord{more[0], b[0], more[1], b[1], b[2]}, three)
+	if err != nil || !slices.Equal(added, []bool{false, true, false, true, true}) {
+		t.Fatalf("added %v, %v", added, err)
+	}
+	if d := cmp.Diff(append(slices.Clone(names), "b-0000", "b-0001", "b-0002"), noted()); d != "" {
+		t.Error(d)
+	}
+	// One of the two is added alone.
+	results := atOnceNumbered(2, func(i int) error {
+		added, err := s.AddPrepared(t.Context(), more[i], signing.Quota{Objects: wide, Bytes: wide}, three, signing.Beside{Entry: &audit.Entry{RequestID: more[i].ID}})
+		if err == nil && !added {
+			err = errors.New("no room")
+		}
+		return err
+	})
+	if (results[0] == nil) == (results[1] == nil) {
+		t.Errorf("of two objects where one has room: %v", results)
+	}
+	// An object that is there twice is spent once, and so is one in two statements.
+	before := len(noted())
+	spent, err := store.SpendPrepared(t.Context(), db, []string{names[1], "b-0000", names[1], "unknown"}, time.Now(), 3)
+	if err != nil || spent[0] == spent[2] || !spent[1] || spent[3] {
+		t.Errorf("spent %v, %v", spent, err)
+	}
+	if n := len(noted()) - before; n != 2 {
+		t.Errorf("%d entries of two objects", n)
+	}
+	var twice atomic.Int64
+	all := append([]string{names[0], names[1], "b-0000", "b-0001", "b-0002"}, moreNames...)
+	for _, err := range atOnceNumbered(8, func(i int) error {
+		list := slices.Clone(all)
+		if i%2 == 0 {
+			slices.Reverse(list)
+		}
+		spent, err := store.SpendPrepared(t.Context(), db, list, time.Now(), 3)
+		for _, is := range spent {
+			if is {
+				twice.Add(1)
+			}
+		}
+		return err
+	}) {
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	if twice.Load() != 4 { // names[0], b-0001, b-0002 and one of more
+		t.Errorf("%d objects were spent, want 4", twice.Load())
+	}
+	// Everything was given back.
+	again, _ := preparedObjects(10, 3, "a")
+	if added, err := store.AddPrepared(t.Context(), db, again, three); err != nil || slices.Contains(added, false) {
+		t.Errorf("after all were spent: %v, %v", added, err)
 	}
 }
 

@@ -4,7 +4,6 @@ package store
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"tamga/internal/domain/audit"
@@ -26,8 +25,8 @@ func (s Prepared) AddPrepared(ctx context.Context, p *signing.PreparedRecord, al
 	return s.prepared.adding(ctx, s.DB, p.Caller, holding{1, p.Bytes}, holding{all.Objects, all.Bytes}, func() error {
 		add := s.addInSteps
 		if s.engine == postgresEngine {
-			if add = s.addOnce; beside.Record == nil {
-				return add(ctx, p, quota, beside.Entry)
+			if add = s.addAlone; beside.Record == nil && s.transaction(ctx) == nil {
+				return s.addTogether(ctx, p, quota, beside.Entry)
 			}
 		}
 		return s.Unit(ctx, func(ctx context.Context) error {
@@ -40,34 +39,67 @@ func (s Prepared) AddPrepared(ctx context.Context, p *signing.PreparedRecord, al
 	})
 }
 
-// addedPrepared are the statements that count and insert an object, which saves round trips. SQLite has no
-// such statements.
-type addedPrepared struct{ alone, noted string } // noted also adds an audit entry
+// mostPrepared is the number of objects of one statement. An object may contain documents of
+// documents.in_database bytes.
+const mostPrepared = 32
 
-func newAddedPrepared(t *tally) addedPrepared {
-	used := "WITH used AS (" + t.use + " RETURNING 1)"
-	insert := insertPrepared + `
-		SELECT CAST($7 AS TEXT), $1, CAST($8 AS TEXT), CAST($9 AS BYTEA), CAST($10 AS TEXT), CAST($11 AS TEXT), $4,
-			CAST($12 AS BIGINT), CAST($13 AS BIGINT), CAST($14 AS BIGINT), '', 0, CAST($15 AS BIGINT) FROM used`
-	return addedPrepared{
-		used + " " + insert,
-		used + ", added AS (" + insert + " RETURNING 1) INSERT INTO audit (" + auditColumns + ") SELECT " + entryMarks(16, "CAST($%d AS %s)") + " FROM added",
+// addTogether adds an object on PostgreSQL, with those of other callers. If they exceed a quota
+// together, each of them is added alone.
+func (s Prepared) addTogether(ctx context.Context, p *signing.PreparedRecord, quota holding, entry *audit.Entry) error {
+	if added, err := s.additions.do(ctx, s.addition(ctx, p, quota, entry)); added || err != nil {
+		return err
 	}
+	return s.addAlone(ctx, p, quota, entry)
 }
 
-// addOnce adds an object on PostgreSQL.
-func (s Prepared) addOnce(ctx context.Context, p *signing.PreparedRecord, quota holding, entry *audit.Entry) error {
-	query := s.addedPrepared.alone
-	args := []any{p.Caller, newRow(), 1, p.Bytes, quota.objects, quota.size,
-		p.ID, p.Type, p.Job, p.Document, p.Original, millis(p.CreatedAt), millis(p.ExpiresAt), p.Failures, millis(p.SpentAt)}
-	if entry != nil {
-		query, args = s.addedPrepared.noted, append(args, Audit(s).unit(ctx, *entry).entry...)
-	}
-	n, err := s.exec(ctx, query, args...)
-	if err == nil && n == 0 {
+// addAlone adds an object on PostgreSQL.
+func (s Prepared) addAlone(ctx context.Context, p *signing.PreparedRecord, quota holding, entry *audit.Entry) error {
+	added, err := s.addRows(ctx, [][]any{s.addition(ctx, p, quota, entry)})
+	if err == nil && !added[0] {
 		err = errNoRoom
 	}
 	return err
+}
+
+// addition returns the row of an object for addRows.
+func (s Prepared) addition(ctx context.Context, p *signing.PreparedRecord, quota holding, entry *audit.Entry) []any {
+	return append(legible([]any{p.ID, p.Caller, p.Type, p.Job, p.Document, p.Original, p.Bytes, millis(p.CreatedAt), millis(p.ExpiresAt),
+		int64(p.Failures), millis(p.SpentAt), quota.objects, quota.size}), s.noted(ctx, entry)...)
+}
+
+// noted returns whether there is an audit entry, and the columns of an entry.
+func (s Prepared) noted(ctx context.Context, entry *audit.Entry) []any {
+	e := audit.Entry{}
+	if entry != nil {
+		e = *entry
+	}
+	return append([]any{entry != nil}, Audit(s).unit(ctx, e).entry...)
+}
+
+// addedPrepared is the statement of addRows.
+func addedPrepared(t *tally) string {
+	rows, next := gathered("id TEXT, caller TEXT, type TEXT, job BYTEA, document TEXT, original TEXT, bytes BIGINT, created_at BIGINT, expires_at BIGINT," +
+		"failures BIGINT, spent_at BIGINT, most_objects BIGINT, most_bytes BIGINT, noted BOOLEAN, " + entryTypes())
+	room := t.held.of("o.owner")
+	return "WITH item AS (" + rows + `),
+		o AS (SELECT caller AS owner, COUNT(*) AS objects, CAST(SUM(bytes) AS BIGINT) AS bytes, MIN(most_objects) AS most_objects, MIN(most_bytes) AS most_bytes
+			FROM item GROUP BY caller),
+		used AS (` + t.forEach("o WHERE "+room.objects+" + o.objects <= o.most_objects AND "+room.size+" + o.bytes <= o.most_bytes", next) + ` RETURNING caller),
+		added AS (` + insertPrepared + `SELECT i.id, i.caller, i.type, i.job, i.document, i.original, i.bytes, i.created_at, i.expires_at, i.failures, '', 0, i.spent_at
+			FROM item i WHERE i.caller IN (SELECT caller FROM used)),
+		noted AS (INSERT INTO audit (` + auditColumns + ") SELECT " + auditColumns + ` FROM item i WHERE i.noted AND i.caller IN (SELECT caller FROM used) ORDER BY i.n)
+		SELECT i.n FROM item i WHERE i.caller IN (SELECT caller FROM used)`
+}
+
+// addRows adds objects, each with its audit entry, on PostgreSQL. The objects of an owner are added
+// if all of them fit into the quota.
+func (s Prepared) addRows(ctx context.Context, rows [][]any) ([]bool, error) {
+	list, err := allReturning(ctx, s.DB, scalar[int64], s.addedPrepared, append(columnsOf(rows), newRow())...)
+	added := make([]bool, len(rows))
+	for _, n := range list {
+		added[n-1] = true
+	}
+	return added, err
 }
 
 // addInSteps adds an object in the transaction of ctx.
@@ -139,30 +171,21 @@ func (s Prepared) ReleasePrepared(ctx context.Context, id, lease string) error {
 var spendPrepared = "UPDATE prepared SET spent_at = $2, job = $5, document = '', original = '', " + freed +
 	" WHERE id = $1 AND (lease = $4 AND lease <> '' AND spent_at = 0 OR $4 = '' AND " + freePrepared + ")"
 
-// spendCounted spends an object and gives its usage back, in one statement and so in one
-// round trip. SQLite has no such statement.
-var spendCounted = "WITH spent AS (" + spendPrepared + ` RETURNING caller, bytes, spent_at),
-		back AS (INSERT INTO prepared_shares AS u (caller, shard, objects, bytes)
-			SELECT s.caller, COALESCE((SELECT x.shard FROM prepared_shares x WHERE x.caller = s.caller ORDER BY x.shard LIMIT 1 FOR UPDATE SKIP LOCKED), CAST($6 AS BIGINT)),
-				-1, -s.bytes FROM spent s
-			ON CONFLICT (caller, shard) DO UPDATE SET objects = u.objects + excluded.objects, bytes = u.bytes + excluded.bytes)`
-
-const spentUsage = " SELECT caller, bytes, spent_at FROM spent"
-
-// spendNoted also adds an audit entry.
-var spendNoted = spendCounted + ", noted AS (INSERT INTO audit (" + auditColumns + ") SELECT " + entryMarks(7, "CAST($%d AS %s)") + " FROM spent)" + spentUsage
-
 // SpendPrepared implements signing.PreparedStore.
 func (s Prepared) SpendPrepared(ctx context.Context, id, lease string, now time.Time, wrong int, beside signing.Beside) (spent bool, err error) {
-	args := []any{id, millis(now), wrong, lease, []byte{}}
 	spend := s.spendInSteps
 	if s.engine == postgresEngine {
-		if spend = s.spendOnce; beside.Record == nil {
-			return spend(ctx, args, beside.Entry)
+		row := s.spending(ctx, id, lease, now, wrong, beside.Entry)
+		if beside.Record == nil && s.transaction(ctx) == nil {
+			return s.spendings.do(ctx, row)
+		}
+		spend = func(ctx context.Context, _, _ string, _ time.Time, _ int, _ *audit.Entry) (bool, error) {
+			spent, err := s.spendRows(ctx, [][]any{row})
+			return spent[0], err
 		}
 	}
 	err = s.Unit(ctx, func(ctx context.Context) (err error) {
-		spent, err = spend(ctx, args, beside.Entry)
+		spent, err = spend(ctx, id, lease, now, wrong, beside.Entry)
 		if err != nil || !spent || beside.Record == nil {
 			return err
 		}
@@ -171,23 +194,49 @@ func (s Prepared) SpendPrepared(ctx context.Context, id, lease string, now time.
 	return spent && err == nil, err
 }
 
-// spendOnce spends an object on PostgreSQL. args are those of spendPrepared.
-func (s Prepared) spendOnce(ctx context.Context, args []any, entry *audit.Entry) (spent bool, err error) {
-	query := spendCounted + spentUsage
-	args = append(slices.Clone(args), newRow())
-	if entry != nil {
-		query, args = spendNoted, append(args, Audit(s).unit(ctx, *entry).entry...)
-	}
-	held, spent, err := returning(ctx, s.DB, scanUsage, query, args...)
-	if err == nil && spent {
-		s.prepared.gone(totalsOf(held.caller, holding{1, held.size}))
-	}
-	return spent && err == nil, err
+// spending returns the row of an object for spendRows.
+func (s Prepared) spending(ctx context.Context, id, lease string, now time.Time, wrong int, entry *audit.Entry) []any {
+	return append(legible([]any{id, lease, millis(now), int64(wrong)}), s.noted(ctx, entry)...)
 }
 
-// spendInSteps spends an object in the transaction of ctx. args are those of spendPrepared.
-func (s Prepared) spendInSteps(ctx context.Context, args []any, entry *audit.Entry) (spent bool, err error) {
-	held, spent, err := returning(ctx, s.DB, scanUsage, spendPrepared+" RETURNING caller, bytes, spent_at", args...)
+// spentPrepared is the statement of spendRows. It locks the objects in the order of their names, so that
+// two statements with the same objects do not wait for each other.
+func spentPrepared(t *tally) string {
+	rows, next := gathered("name TEXT, holder TEXT, moment BIGINT, wrong BIGINT, noted BOOLEAN, " + entryTypes())
+	free := leasedPrepared.free("i.moment") + " AND " + completable("i.moment", "i.wrong")
+	return "WITH item AS (" + rows + `),
+		locked AS (SELECT p.id FROM (SELECT name FROM item ORDER BY name) i CROSS JOIN LATERAL (SELECT id FROM prepared WHERE id = i.name FOR UPDATE) p),
+		spent AS (UPDATE prepared SET spent_at = i.moment, job = '', document = '', original = '', ` + freed + ` FROM item i JOIN locked l ON l.id = i.name
+			WHERE prepared.id = i.name AND (lease = i.holder AND lease <> '' AND spent_at = 0 OR i.holder = '' AND ` + free + `)
+			RETURNING i.n, prepared.caller, prepared.bytes),
+		o AS (SELECT caller AS owner, -COUNT(*) AS objects, CAST(-SUM(bytes) AS BIGINT) AS bytes FROM spent GROUP BY caller),
+		back AS (` + t.forEach("o", next) + `),
+		noted AS (INSERT INTO audit (` + auditColumns + ") SELECT " + auditColumns + ` FROM item i WHERE i.noted AND i.n IN (SELECT n FROM spent) ORDER BY i.n)
+		SELECT n, caller, bytes FROM spent`
+}
+
+// spendRows spends objects, each with its audit entry, and gives their usage back, on PostgreSQL. Of
+// several rows for one object, one spends it.
+func (s Prepared) spendRows(ctx context.Context, rows [][]any) ([]bool, error) {
+	type of struct {
+		n int64
+		usage
+	}
+	list, err := allReturning(ctx, s.DB, func(r row) (u of, err error) {
+		err = r.Scan(&u.n, &u.caller, &u.size)
+		return u, err
+	}, s.spentPrepared, append(columnsOf(rows), newRow())...)
+	spent := make([]bool, len(rows))
+	for _, u := range list {
+		spent[u.n-1] = true
+		s.prepared.gone(totalsOf(u.caller, holding{1, u.size}))
+	}
+	return spent, err
+}
+
+// spendInSteps spends an object in the transaction of ctx.
+func (s Prepared) spendInSteps(ctx context.Context, id, lease string, now time.Time, wrong int, entry *audit.Entry) (spent bool, err error) {
+	held, spent, err := returning(ctx, s.DB, scanUsage, spendPrepared+" RETURNING caller, bytes, spent_at", id, millis(now), wrong, lease, []byte{})
 	if err != nil || !spent {
 		return false, err
 	}

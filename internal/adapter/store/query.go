@@ -88,6 +88,15 @@ func returning[T any](ctx context.Context, db *DB, scan func(row) (T, error), qu
 	return value, found, err
 }
 
+// allReturning is returning for every row.
+func allReturning[T any](ctx context.Context, db *DB, scan func(row) (T, error), query string, args ...any) (list []T, err error) {
+	err = db.single(ctx, func(ctx context.Context) error {
+		list, err = all(ctx, db, scan, query, args...)
+		return err
+	})
+	return list, err
+}
+
 // legible replaces invalid UTF-8 and NUL in text arguments by U+FFFD. PostgreSQL refuses
 // both. A hostile identifier must be "not found" there, not an internal error, and a
 // hostile name must still get into the audit log.

@@ -80,13 +80,16 @@ type DB struct {
 	prepared  *tally
 	documents *tally
 	committer *Committer
-	entries   *gatherer[*recording] // on PostgreSQL; nil on SQLite
+	entries   *changes // on PostgreSQL; nil on SQLite
 	bearers   *lookups[bearerSnapshot]
 	snapshots *lookups[*signing.Snapshot]
 
 	authorityStates *lookups[states]
 	preparedObjects *lookups[*signing.PreparedRecord]
-	addedPrepared   addedPrepared
+
+	// Of prepared objects, on PostgreSQL; nil on SQLite.
+	additions, spendings         *changes
+	addedPrepared, spentPrepared string
 
 	hadUsers atomic.Int64 // so many users there were, at least; see Users.MoreUsers
 }
@@ -148,7 +151,6 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 		return nil, fmt.Errorf("store: opening the database: %w", err)
 	}
 	db.prepared = newTally(db, "prepared_shares", "caller", nil)
-	db.addedPrepared = newAddedPrepared(db.prepared)
 	db.documents = newTally(db, "document_shares", "user_id",
 		&beside{"confirmation_usage", "records", "bytes", "b.purpose = 'operation'"})
 	if err := db.begun(ctx, o); err != nil {
@@ -157,7 +159,10 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	}
 	if server, is := db.database.(postgres); is {
 		db.units = alone{db, server}
-		db.entries = newGatherer(entryGathering, db.limits, Audit{db}.addGathered)
+		db.entries = newChanges(db.limits, mostEntries, Audit{db}.addGathered)
+		db.addedPrepared, db.spentPrepared = addedPrepared(db.prepared), spentPrepared(db.prepared)
+		db.additions = newChanges(db.limits, mostPrepared, Prepared{db}.addRows)
+		db.spendings = newChanges(db.limits, mostPrepared, Prepared{db}.spendRows)
 	} else {
 		db.committer = newCommitter(db)
 		db.units = db.committer
@@ -203,8 +208,10 @@ func (db *DB) Ping(ctx context.Context) error {
 // Close finishes what was accepted, such as audit entries, and closes the connections.
 func (db *DB) Close() error {
 	db.stopClock()
-	if db.entries != nil {
-		db.entries.close()
+	for _, c := range []*changes{db.entries, db.additions, db.spendings} {
+		if c != nil {
+			c.close()
+		}
 	}
 	if db.committer != nil {
 		db.committer.Close()

@@ -43,6 +43,7 @@ func (h holding) fits(quota holding) bool {
 // only read here.
 type tally struct {
 	use, move, sum, merge, merged string
+	each                          string   // see forEach
 	held                          holdings // of the owner {owner}
 
 	mu       sync.Mutex
@@ -108,6 +109,9 @@ func newTally(db *DB, table, owner string, also *beside) *tally {
 		held: ofOwner,
 		use:  strings.ReplaceAll(add, "{room}", room),
 		move: strings.ReplaceAll(add, "{room}", "TRUE"),
+		each: fill(`INSERT INTO {table} AS u ({owner}, shard, objects, bytes)
+			SELECT o.owner, COALESCE((SELECT x.shard FROM {table} x WHERE x.{owner} = o.owner ORDER BY x.shard LIMIT 1{skip}), {new}), o.objects, o.bytes FROM {from}
+			ON CONFLICT ({owner}, shard) DO UPDATE SET objects = u.objects + excluded.objects, bytes = u.bytes + excluded.bytes`),
 		sum: fill("SELECT CAST(COALESCE(SUM(objects), 0) AS BIGINT)" + alsoAll.objects + ", CAST(COALESCE(SUM(bytes), 0) AS BIGINT)" + alsoAll.size + `,
 				CAST(COALESCE(SUM(CASE WHEN {anonymous} THEN objects ELSE 0 END), 0) AS BIGINT),
 				CAST(COALESCE(SUM(CASE WHEN {anonymous} THEN bytes ELSE 0 END), 0) AS BIGINT) FROM {table}`),
@@ -117,6 +121,13 @@ func newTally(db *DB, table, owner string, also *beside) *tally {
 			RETURNING {owner}, objects, bytes`),
 		merged: fill("INSERT INTO {table} ({owner}, shard, objects, bytes) VALUES ($1, $2, $3, $4)"),
 	}
+}
+
+// forEach returns a statement that adds to what several owners hold. from ends it with a relation o of
+// the columns owner, objects and bytes, one row for each owner, and with conditions. new is the parameter
+// with the number of a row that does not exist.
+func (t *tally) forEach(from, new string) string {
+	return strings.NewReplacer("{from}", from, "{new}", "CAST("+new+" AS BIGINT)").Replace(t.each)
 }
 
 // newRow returns the number of a row that does not exist.
