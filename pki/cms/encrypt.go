@@ -425,54 +425,15 @@ func (m *envelope) agreeEC(c *x509gost.Certificate, public *ecdsa.PublicKey, key
 	}), nil
 }
 
-// ephemeral returns a key pair for one recipient.
-func (m *envelope) ephemeral(c *x509gost.Certificate, public *gost3410.PublicKey) (key *gost3410.PrivateKey, spki []byte, err error) {
-	if key, err = gost3410.GenerateKey(public.Set(), m.Rand); err != nil {
-		return nil, nil, err
-	}
-	spki, err = x509gost.MarshalPublicKey(key.PublicKey(), c.Suite)
-	return key, spki, err
-}
-
 // wrap28147 is for the forms of RFC 4490, section 4.
 func (m *envelope) wrap28147(c *x509gost.Certificate, public *gost3410.PublicKey, key []byte) ([]byte, error) {
-	ephemeral, spki, err := m.ephemeral(c, public)
-	if err != nil {
-		return nil, err
-	}
-	defer ephemeral.Wipe()
-	ukm, err := draw(m.Rand, gost28147.UKMSize)
-	if err != nil {
-		return nil, err
-	}
-	if isZero(ukm) {
-		ukm[0] = 1
-	}
-	kek, err := ephemeral.VKO(public, ukm, hash28147(c.Suite).New)
-	if err != nil {
-		return nil, err
-	}
-	defer clear(kek)
 	box := wrapSet(c.Suite)
-	wrapped, err := gost28147.WrapCryptoPro(kek, ukm, key, box)
-	if err != nil {
-		return nil, err
-	}
-	sealed, mac := wrapped[len(ukm):len(wrapped)-4], wrapped[len(wrapped)-4:]
-	w := newWriter(2*headersRoom + len(spki))
-	if !m.Agreement {
-		w.wrap(tagOctetString, ukm)
-		w.add(spki)
-		w.buf[w.at] = tagContext0 // [0] IMPLICIT replaces the tag of a SEQUENCE
-		w.oid(suite.SBoxOID(box))
-		w.close(tagContext0, 0)
-	}
-	mark := w.len()
-	w.wrap(tagOctetString, mac)
-	w.wrap(tagOctetString, sealed)
-	w.close(tagSequence, mark)
 	if m.Agreement {
-		return agree(c, w.der(), spki, ukm, func(w *writer) {
+		wrapped, spki, ukm, err := wrapKey28147(m.Rand, c, public, box, key)
+		if err != nil {
+			return nil, err
+		}
+		return agree(c, wrapped, spki, ukm, func(w *writer) {
 			mark := w.len()
 			w.oid(suite.SBoxOID(box))
 			w.close(tagSequence, mark)
@@ -482,12 +443,15 @@ func (m *envelope) wrap28147(c *x509gost.Certificate, public *gost3410.PublicKey
 			w.close(tagSequence, mark)
 		}), nil
 	}
-	w.close(tagSequence, 0)
+	der, err := TransportKey(m.Rand, c, box, key)
+	if err != nil {
+		return nil, err
+	}
 	algorithm, err := keyAlgorithm(c)
 	if err != nil {
 		return nil, err
 	}
-	return transport(c, w.der(), func(w *writer) { w.add(algorithm) }), nil
+	return transport(c, der, func(w *writer) { w.add(algorithm) }), nil
 }
 
 // keyAlgorithm returns the AlgorithmIdentifier of the certificate's key.
@@ -506,11 +470,15 @@ func (m *envelope) export15(c *x509gost.Certificate, public *gost3410.PublicKey,
 	if m.Cipher == Kuznyechik {
 		x = exports[1]
 	}
-	ephemeral, spki, err := m.ephemeral(c, public)
+	ephemeral, err := gost3410.GenerateKey(public.Set(), m.Rand)
 	if err != nil {
 		return nil, err
 	}
 	defer ephemeral.Wipe()
+	spki, err := x509gost.MarshalPublicKey(ephemeral.PublicKey(), c.Suite)
+	if err != nil {
+		return nil, err
+	}
 	ukm, err := draw(m.Rand, gost3410.KEGUKMSize)
 	if err != nil {
 		return nil, err

@@ -135,7 +135,15 @@ func (r *Recipient) unwrapper(c *x509gost.Certificate, size int) (unwrapper, err
 		if r.Kind == Agreement {
 			return r.agrees28147(public, c.Suite)
 		}
-		return r.transports28147(public, c.Suite)
+		der, err := toDER(r.EncryptedKey)
+		if err != nil {
+			return nil, err
+		}
+		key, err := ParseTransportedKey(der, c)
+		if err != nil {
+			return nil, err
+		}
+		return func(ctx context.Context, o Opening, _ *Enveloped) ([]byte, error) { return key.Open(ctx, o.Key) }, nil
 	case *rsa.PublicKey:
 		if r.Kind == Transport {
 			return r.transportsRSA(public, size)
@@ -148,38 +156,6 @@ func (r *Recipient) unwrapper(c *x509gost.Certificate, size int) (unwrapper, err
 		}
 	}
 	return nil, unsupported
-}
-
-// transports28147 reads GostR3410-KeyTransport (RFC 4490, section 4.2).
-func (r *Recipient) transports28147(public *gost3410.PublicKey, s *suite.Suite) (unwrapper, error) {
-	der, err := toDER(r.EncryptedKey)
-	if err != nil {
-		return nil, err
-	}
-	in := cryptobyte.String(der)
-	var seq, params, spki, ukm cryptobyte.String
-	if !in.ReadASN1(&seq, cbasn1.SEQUENCE) || !in.Empty() {
-		return nil, errEncryptedKey
-	}
-	key, err := readKey28147(&seq)
-	if err != nil {
-		return nil, err
-	}
-	if !seq.ReadASN1(&params, tagAttrs0) || !seq.Empty() { // [0] IMPLICIT
-		return nil, errEncryptedKey
-	}
-	set, ok := readOID(&params)
-	if !ok || !params.ReadASN1(&spki, tagAttrs0) || // [0] IMPLICIT
-		!params.ReadASN1(&ukm, cbasn1.OCTET_STRING) || !params.Empty() || len(ukm) != gost28147.UKMSize {
-		return nil, errEncryptedKey
-	}
-	box, known := suite.SBoxByOID(set)
-	if !known {
-		return nil, fmt.Errorf("cms: %w", suite.Unsupported("parameter set of GOST 28147-89", set))
-	}
-	return func(ctx context.Context, o Opening, _ *Enveloped) ([]byte, error) {
-		return unwrap28147(ctx, o, peerOf(wrap(tagSequence, spki), public), s, ukm, key.join(ukm), box, true)
-	}, nil
 }
 
 // agrees28147 reads a key of a KeyAgreeRecipientInfo (RFC 4490, section 4.1).
@@ -231,7 +207,7 @@ func (r *Recipient) agrees28147(public *gost3410.PublicKey, s *suite.Suite) (unw
 		if err != nil {
 			return nil, err
 		}
-		return unwrap28147(ctx, o, peer, s, ukm, key.join(wrapUKM), box, diversified)
+		return unwrap28147(ctx, o.Key, peer, s, ukm, key.join(wrapUKM), box, diversified)
 	}, nil
 }
 
@@ -272,11 +248,11 @@ func wrapSet(s *suite.Suite) *gost28147.SBox {
 	return gost28147.SBoxZ
 }
 
-func unwrap28147(ctx context.Context, o Opening, peer *gost3410.PublicKey, s *suite.Suite, ukm, wrapped []byte, box *gost28147.SBox, diversified bool) ([]byte, error) {
+func unwrap28147(ctx context.Context, own RecipientKey, peer *gost3410.PublicKey, s *suite.Suite, ukm, wrapped []byte, box *gost28147.SBox, diversified bool) ([]byte, error) {
 	if peer == nil || isZero(ukm) {
 		return nil, ErrDecrypt
 	}
-	kek, err := o.Key.Agree(ctx, KeyAgreement{Peer: peer, UKM: ukm, Hash: hash28147(s)})
+	kek, err := own.Agree(ctx, KeyAgreement{Peer: peer, UKM: ukm, Hash: hash28147(s)})
 	if err != nil {
 		return nil, err
 	}
