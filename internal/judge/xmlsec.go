@@ -117,3 +117,18 @@ func (x *XMLTools) Write(name string, data []byte) string {
 	}
 	return path
 }
+
+// Decrypt decrypts the only EncryptedData of a document with a key (PEM).
+func (x *XMLTools) Decrypt(document, keyPEM []byte) ([]byte, error) {
+	x.t.Helper()
+	x.Write("key.pem", keyPEM)
+	return x.run(x.xmlsec, "--decrypt", "--privkey-pem", "key.pem", x.Write("encrypted.xml", document))
+}
+
+// Encrypt fills in a template of an EncryptedData for the root element of a document and a certificate
+// (PEM).
+func (x *XMLTools) Encrypt(template, document, certPEM []byte, session string) ([]byte, error) {
+	x.t.Helper()
+	return x.run(x.xmlsec, "--encrypt", "--pubkey-cert-pem", x.Write("cert.pem", certPEM), "--session-key", session,
+		"--xml-data", x.Write("plain.xml", document), x.Write("template.xml", template))
+}
