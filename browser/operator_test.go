@@ -18,7 +18,7 @@ func TestOperatorLocks(t *testing.T) {
 
 	b := s.tab(t, look{name: "no-script", language: "en", width: 360, noScript: true})
 	b.signIn("/operator", s.Dev.Operator.Login, s.Dev.Operator.Password)
-	b.press(`main nav a[href="/operator/people"]`)
+	b.press(`.side a[href="/operator/people"]`)
 	b.wait(`input[name=value0]`)
 	b.fill(`input[name=value0]`, "demo")
 	b.press(`main form button`)
@@ -107,7 +107,7 @@ func TestOperatorsApprove(t *testing.T) {
 	b.press(`main form[method=post] button`)
 	b.see("нужно одобрение второго оператора")
 	b.check("operator-waits")
-	b.press(`main a.button`)
+	b.press(`main a.btn`)
 	b.see("Заблокировать")
 	b.see("сразу")
 	b.check("operator-change")

@@ -303,8 +303,8 @@ func TestFindings(t *testing.T) {
 	}
 }
 
-// TestNarrow looks at what is special on the narrowest phone, with and without scripts: the pages
-// are behind a button, and a table that is wider than the window says so.
+// TestNarrow looks at what is special on the narrowest phone, with and without scripts: the first
+// pages are a bar at the bottom, the others are in a menu, and a table that is wider than the window says so.
 func TestNarrow(t *testing.T) {
 	s := start(t)
 	for _, l := range []look{
@@ -317,13 +317,14 @@ func TestNarrow(t *testing.T) {
 			if h := value[float64](b, `document.querySelector("header").offsetHeight`); h > 110 {
 				t.Errorf("the header takes %.0f pixels of the height", h)
 			}
-			if value[bool](b, `document.querySelector("header nav").checkVisibility()`) {
-				t.Error("the pages are shown before the button is pressed")
+			if value[bool](b, `document.querySelector(".menu").checkVisibility()`) {
+				t.Error("the menu is open before its button is pressed")
 			}
-			b.press(`.menu`)
-			b.wait(`header nav a[href="/account"]`)
+			b.press(`.me`)
+			b.wait(`.menu a[href="/account"]`)
 			b.check("menu")
-			b.press(`header nav a[href="/documents"]`)
+			b.press(`.me`)
+			b.press(`.pages a[href="/documents"]`)
 			b.until(`document.readyState === "complete" && location.pathname === "/documents"`)
 
 			// The sign is a shadow at the edge that more cells are behind. It is drawn on the page, so

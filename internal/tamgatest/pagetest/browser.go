@@ -136,7 +136,7 @@ func (b *Browser) Is(p Page, status int, texts ...string) {
 }
 
 var (
-	RequestNumber = regexp.MustCompile(`<footer>[^<]+<code>[A-Z2-7]{26}</code>`)
+	RequestNumber = regexp.MustCompile(`<(?:footer|span)>[^<]+<code>[A-Z2-7]{26}</code>`)
 
 	ticket = regexp.MustCompile(`name="ticket" value="([^"]+)"`)
 	action = regexp.MustCompile(`<form method="post" action="([^"]+)"`)
@@ -146,7 +146,7 @@ var (
 
 // cellHead is what a phone shows before a cell of a table. Tests of what a cell has do not look at
 // it; package browser does.
-var cellHead = regexp.MustCompile(` data-head="[^"]*"`)
+var cellHead = regexp.MustCompile(` data-h="[^"]*"`)
 
 func (b *Browser) Find(p Page, what *regexp.Regexp) []string {
 	b.Helper()

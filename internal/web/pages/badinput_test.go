@@ -14,6 +14,7 @@ import (
 
 	"tamga/internal/tamgatest"
 	"tamga/internal/tamgatest/pagetest"
+	"tamga/internal/web/rest/look"
 )
 
 var (
@@ -29,7 +30,7 @@ func walk(b *pagetest.Browser, starts ...string) map[string]bool {
 	for len(starts) > 0 && len(seen) < 400 {
 		at := starts[0]
 		starts = starts[1:]
-		if seen[at] || strings.HasPrefix(at, "/reference/") || at == "/openapi.json" {
+		if seen[at] || strings.HasPrefix(at, "/reference/") || at == "/openapi.json" || strings.HasPrefix(at, look.Folder) {
 			continue
 		}
 		seen[at] = true

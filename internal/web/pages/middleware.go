@@ -85,6 +85,7 @@ func (a *API) Present(ctx context.Context, err error) rest.Refusal {
 	if form, again := errors.AsType[view.Refused](err); again && f.Code != fault.Unauthorized {
 		about = form.Again(view.Refusal{Code: f.Code, Sentence: sentence, Detail: detail, Back: back(v)})
 	}
+	about.Failed = true
 	shown, failed := about.Render(ctx)
 	if failed != nil { // a template of ours is wrong
 		shown = rest.Page{Content: strings.NewReader(template.HTMLEscapeString(sentence))}

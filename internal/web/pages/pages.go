@@ -33,6 +33,7 @@ import (
 	"tamga/internal/web/pages/sign"
 	"tamga/internal/web/pages/view"
 	"tamga/internal/web/rest"
+	"tamga/internal/web/rest/look"
 )
 
 // files are the templates and the words of the pages of this package.
@@ -158,7 +159,7 @@ func (a *API) Routes() []rest.Route {
 	if a.settings.Trial != nil {
 		routes = append(routes, rest.Handle("POST /try", "SignInToTry", rest.Anyone, a.try).Answering(rest.Redirect{}))
 	}
-	return slices.Concat(routes, pdfjs.Routes(), a.sign.Routes(), a.confirm.Routes(), a.account.Routes(), a.operator.Routes(), a.reference.Routes())
+	return slices.Concat(routes, look.Routes(), pdfjs.Routes(), a.sign.Routes(), a.confirm.Routes(), a.account.Routes(), a.operator.Routes(), a.reference.Routes())
 }
 
 // Missing returns the route of all addresses that have no route. The address of a form leads to

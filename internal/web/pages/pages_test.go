@@ -80,7 +80,7 @@ func TestStory(t *testing.T) {
 	b.Shows(b.Upload("/verify", nil, pagetest.File{Field: "file", Name: "same.txt", Content: "one"}, pagetest.File{Field: "original", Name: "same.txt.sig", Content: string(signature)}), "The signature is valid")
 	b.Is(b.Upload("/verify", nil, pagetest.File{Field: "file", Name: "same.txt.sig", Content: string(signature)}), 400, "the signature is in a file of its own: choose the document that was signed, too<")
 	b.Shows(b.Upload("/verify", nil, pagetest.File{Field: "file", Name: "same.txt.sig", Content: string(signature)}, pagetest.File{Field: "original", Name: "same.txt", Content: "two"}), "The signature is not valid")
-	b.Shows(b.Upload("/verify", nil, pagetest.File{Field: "file", Name: "plain.pdf", Content: string(tamgatest.PDFOf(2000))}), `<h2 class="verdict failed">The document has no signature</h2>`, "plain.pdf – 0 signatures", "Check that this is the right file")
+	b.Shows(b.Upload("/verify", nil, pagetest.File{Field: "file", Name: "plain.pdf", Content: string(tamgatest.PDFOf(2000))}), `<h2>The document has no signature</h2>`, "plain.pdf – 0 signatures", "Check that this is the right file")
 	second := b.Shows(b.Upload("/sign", map[string]string{"certificate": "4", "format": "countersign", "level": "stamped"}, pagetest.File{Field: "file", Name: "same.txt.sig", Content: string(signature)}), "<td>Signed", `>same.txt.sig</a>`)
 	countersigned := b.Shows(b.Get(b.Find(second, pagetest.Result)[1]))
 	b.Shows(b.Upload("/verify", nil, pagetest.File{Field: "file", Name: "same.txt.sig", Content: countersigned.Text}, pagetest.File{Field: "original", Name: "same.txt", Content: "one"}), "The signature is valid", "2 signatures")
@@ -214,13 +214,13 @@ func TestStory(t *testing.T) {
 		// A format that cannot be used signs nothing, and the refusal is about its files.
 		stamped := map[string]string{"certificate": "1", "stamp": "yes", "stamp_page": "9", "stamp_left": "20", "stamp_bottom": "30", "stamp_width": "90", "stamp_height": "40"}
 		b.Is(b.Upload("/sign", stamped, pagetest.File{Field: "file", Name: "a.pdf", Content: pdf}, pagetest.File{Field: "file", Name: "b.txt", Content: "b"}, pagetest.File{Field: "file", Name: "c.pdf", Content: pdf}), 400,
-			"Ничего не подписано", `<div data-again="">`, "<p>Отказ касается этих файлов:</p>\n<ul>\n<li>a.pdf</li>\n<li>c.pdf</li>\n</ul>")
+			"Ничего не подписано", `<div data-again="">`, "<p>Отказ касается этих файлов:</p>\n<ul class=\"dots\">\n<li>a.pdf</li>\n<li>c.pdf</li>\n</ul>")
 		b.Is(b.Upload("/sign", one, pagetest.File{Field: "file", Name: "a.txt", Content: "a"}, pagetest.File{Field: "file", Name: "b.txt", Content: ""}), 400, "Пустой файл", "<li>b.txt</li>\n</ul>")
 		b.Is(b.Upload("/sign", one, pagetest.File{Field: "file", Name: "a.txt", Content: "a"}, pagetest.File{Field: "file", Name: "b\u202etxt.exe", Content: "b"}), 400, "Имя файла: символ U&#43;202E не допускается", "<li>b txt.exe</li>\n</ul>")
 		b.Is(b.Upload("/sign", map[string]string{"certificate": "1", "format": "office", "level": "long"}, pagetest.File{Field: "file", Name: "a.docx", Content: "a"}), 400, "Так подписать этот файл нельзя")
-		b.Is(b.Upload("/sign", map[string]string{"certificate": "1", "level": "long"}, pagetest.File{Field: "file", Name: "a.txt", Content: "a"}, pagetest.File{Field: "file", Name: "b.docx", Content: "b"}, pagetest.File{Field: "file", Name: "c.docx", Content: "c"}), 400, "<p>Отказ касается этих файлов:</p>\n<ul>\n<li>b.docx</li>\n<li>c.docx</li>\n</ul>")
+		b.Is(b.Upload("/sign", map[string]string{"certificate": "1", "level": "long"}, pagetest.File{Field: "file", Name: "a.txt", Content: "a"}, pagetest.File{Field: "file", Name: "b.docx", Content: "b"}, pagetest.File{Field: "file", Name: "c.docx", Content: "c"}), 400, "<p>Отказ касается этих файлов:</p>\n<ul class=\"dots\">\n<li>b.docx</li>\n<li>c.docx</li>\n</ul>")
 		beside := b.Shows(b.Get(b.Find(b.Shows(b.Upload("/sign", one, pagetest.File{Field: "file", Name: "a.txt", Content: "a"})), pagetest.Result)[1])).Text
-		b.Is(b.Upload("/sign", one, pagetest.File{Field: "file", Name: "a.txt.sig", Content: beside}, pagetest.File{Field: "file", Name: "b.txt", Content: "b"}), 400, "<p>Отказ касается этих файлов:</p>\n<ul>\n<li>a.txt.sig</li>\n</ul>")
+		b.Is(b.Upload("/sign", one, pagetest.File{Field: "file", Name: "a.txt.sig", Content: beside}, pagetest.File{Field: "file", Name: "b.txt", Content: "b"}), 400, "<p>Отказ касается этих файлов:</p>\n<ul class=\"dots\">\n<li>a.txt.sig</li>\n</ul>")
 		b.Is(b.Upload("/verify", nil, pagetest.File{Field: "file", Name: "a.txt", Content: "a"}), 400, "Файл не удалось прочитать")
 		b.Is(b.Get("/signed?operation=1"), 404, "Такой операции у вас нет.<")
 		many := make([]pagetest.File, 201)
@@ -284,7 +284,7 @@ func TestSessions(t *testing.T) {
 		b.SignIn("/start", s.Dev.User.Login, s.Dev.User.Password)
 		b.Is(b.Get("/Start"), 404, `{"Message":"object_not_found"`) // a program
 		b.Header.Set("Accept", "text/html,*/*;q=0.8")
-		b.Is(b.Get("/Start"), 404, "There is no page at this address", `<footer>`, `action="/sign-out"`)
+		b.Is(b.Get("/Start"), 404, "There is no page at this address", `<footer class="foot">`, `action="/sign-out"`)
 		b.Is(b.Get("/%2fevil.example/do/x"), 404)
 		b.Is(b.Get("/sign-out"), 404, "There is no page at this address")
 		b.Is(b.Get("/STS/oauth/login"), 404, "There is no page at this address")
@@ -318,7 +318,7 @@ func TestSessions(t *testing.T) {
 	t.Run("sign-in of another window", func(t *testing.T) {
 		b := pagetest.New(t, s)
 		b.Get("/sign-in")
-		b.Is(b.Get("/signed-in?code=stolen&state=guessed"), 403, "This is not allowed", `<a class="button" href="/sign-in">Sign in</a>`)
+		b.Is(b.Get("/signed-in?code=stolen&state=guessed"), 403, "This is not allowed", `<a class="btn" href="/sign-in">Sign in</a>`)
 		b.Is(b.Get("/signed-in"), 403)
 	})
 	t.Run("locked", func(t *testing.T) {

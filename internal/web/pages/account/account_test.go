@@ -23,11 +23,11 @@ func TestAccount(t *testing.T) {
 	b.Header.Del("Accept-Language") // the language of the installation
 	b.Shows(b.Get("/account"), "<dd>Пароль</dd>")
 	b.Header.Set("Accept-Language", "en")
-	b.Shows(b.Post("/account/do/name", url.Values{"name": {`<i>Иван</i> "Demo"`}}), "&lt;i&gt;Иван&lt;/i&gt; &#34;Demo&#34;", `<p class="toast" role="status">The name is saved.</p>`)
+	b.Shows(b.Post("/account/do/name", url.Values{"name": {`<i>Иван</i> "Demo"`}}), "&lt;i&gt;Иван&lt;/i&gt; &#34;Demo&#34;", `<p>The name is saved.</p>`)
 	b.Header.Set("Accept-Language", "ru")
-	b.Shows(b.Get("/account?done=name"), `<p class="toast" role="status">Имя сохранено.</p>`)
+	b.Shows(b.Get("/account?done=name"), `<p>Имя сохранено.</p>`)
 	b.Header.Set("Accept-Language", "en")
-	if page := b.Shows(b.Get("/account?done=%3Cb%3E")); strings.Contains(page.Text, `class="toast"`) {
+	if page := b.Shows(b.Get("/account?done=%3Cb%3E")); strings.Contains(page.Text, `class="note good"`) {
 		t.Errorf("an address makes up what was done:\n%s", page.Text)
 	}
 	b.Is(b.Post("/account/do/name", url.Values{"name": {""}}), 400)

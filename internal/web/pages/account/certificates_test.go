@@ -30,9 +30,9 @@ func TestCertificates(t *testing.T) {
 		t.Errorf("the list shows a distinguished name, or the identifier of a suite:\n%s", page.Text)
 	}
 	b.Shows(b.Get("/certificates/1"), "<dd>CN=Demo User,C=RU</dd>") // the details have all
-	page = b.Shows(b.Get("/certificates/request"), `name="name.2.5.4.3" value="Demo User"`, `value="gost2001">GOST R 34.10-2001<`, "ECDSA P-256", "<label>Common name (CN)", "<label>Taxpayer number (INN)")
+	page = b.Shows(b.Get("/certificates/request"), `name="name.2.5.4.3" value="Demo User"`, `value="gost2001">GOST R 34.10-2001<`, "ECDSA P-256", "<label class=\"field\">Common name (CN)", "<label class=\"field\">Taxpayer number (INN)")
 	b.Header.Set("Accept-Language", "ru")
-	b.Shows(b.Get("/certificates/request"), "<label>Общее имя (CN)", "<label>ИНН (INN)", "ГОСТ Р 34.10-2012, 256 бит")
+	b.Shows(b.Get("/certificates/request"), "<label class=\"field\">Общее имя (CN)", "<label class=\"field\">ИНН (INN)", "ГОСТ Р 34.10-2012, 256 бит")
 	b.Header.Set("Accept-Language", "en")
 	const hostile = `<script>alert("имя")</script>`
 	request := url.Values{"suite": {"gost2012-512"}, "name.2.5.4.3": {hostile}, "new": {pin}, "again": {pin}, "days": {" 30 "}, "usages": {"1.3.6.1.5.5.7.3.2; 1.3.6.1.5.5.7.3.36"}}
@@ -56,8 +56,8 @@ func TestCertificates(t *testing.T) {
 		t.Errorf("a subject became a part of the page:\n%s", page.Text)
 	}
 	// A request is deleted by a form that asks first.
-	deletion := b.Find(page, regexp.MustCompile(`popovertarget="request-([0-9]+)"[^>]*>Delete</button>\n<div popover id="request-([0-9]+)" role="dialog"[^>]*>\n<h2 [^>]*>Delete request ([0-9]+)\?</h2>\n<p>Only the request disappears from this list[^<]*</p>\n<form class="plain" method="post" action="(/certificates/do/requests/[0-9]+/delete)">`))
-	if one := deletion[1]; deletion[2] != one || deletion[3] != one || !strings.Contains(deletion[4], "/"+one+"/") || strings.Count(page.Text, deletion[4]) != 1 {
+	deletion := b.Find(page, regexp.MustCompile(`popovertarget="request-([0-9]+)"[^>]*>Delete</button>\n<div popover id="request-([0-9]+)" role="dialog"[^>]*>\n<form method="post" action="(/certificates/do/requests/[0-9]+/delete)" class="stack near">\n<h2 [^>]*>Delete request ([0-9]+)\?</h2>\n<p>Only the request disappears from this list`))
+	if one := deletion[1]; deletion[2] != one || deletion[4] != one || !strings.Contains(deletion[3], "/"+one+"/") || strings.Count(page.Text, deletion[3]) != 1 {
 		t.Errorf("the deletion of a request does not ask first: %q", deletion[1:])
 	}
 	all := certificateLink.FindAllStringSubmatch(page.Text, -1)
@@ -67,18 +67,18 @@ func TestCertificates(t *testing.T) {
 			at, id = m[1], m[2]
 		}
 	}
-	page = b.Shows(b.Get(at), "&lt;script", "PIN", `<button class="danger" name="status" value="revoke">Revoke for good`, `<button class="danger">Delete`)
+	page = b.Shows(b.Get(at), "&lt;script", "PIN", `<button class="btn danger" name="status" value="revoke">Revoke for good`, `<button class="btn danger">Delete`)
 	if strings.Contains(page.Text, "<script>alert") {
 		t.Errorf("a subject became a part of the page:\n%s", page.Text)
 	}
 	for _, list := range []string{"/start", "/certificates"} {
-		b.Shows(b.Get(list), `<span class="badge warn">ends soon</span>`)
+		b.Shows(b.Get(list), `<span class="tag warn">ends soon</span>`)
 	}
 	b.Shows(b.Get("/start"), "Waits for you", `<li><a href="`+at+`">&lt;script&gt;`, " ends on ")
 	b.Shows(b.Post(at+"/do/name", url.Values{"name": {`My "key" & <i>`}}), "The name is saved.", "My &#34;key&#34; &amp; &lt;i&gt;")
 	b.Is(b.Post("/certificates/1/do/name", url.Values{"name": {`My "key" & <i>`}}), 400, "Another certificate of yours", `href="/certificates/1"`)
 	page = b.Shows(b.Post(at+"/do/default", nil), "The default certificate is changed.")
-	if !regexp.MustCompile(at + `">[^<]*</a> <span class="badge">default`).MatchString(page.Text) {
+	if !regexp.MustCompile(at + `">[^<]*</a> <span class="tag">default`).MatchString(page.Text) {
 		t.Errorf("certificate %s is not the default one:\n%s", id, page.Text)
 	}
 	file := b.Shows(b.Get(at + "/certificate.cer"))

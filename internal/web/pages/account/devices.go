@@ -425,7 +425,7 @@ func (a *API) activation(ctx context.Context, _ struct{}) (view.View, error) {
 			}
 		}
 	}
-	return view.View{Template: "account/picture", Title: "devices.activate", Pictures: true, Content: v}, nil
+	return view.View{Template: "account/picture", Title: "devices.activate", Content: v}, nil
 }
 
 func (a *API) verifyDevice(ctx context.Context, r formed) (view.View, error) {
@@ -435,7 +435,7 @@ func (a *API) verifyDevice(ctx context.Context, r formed) (view.View, error) {
 	}
 	made, err := a.Devices.BeginVerification(ctx, who, who.UserID, r.Body.Get("device"))
 	v := pictureView{Hint: "devices.scan_verify", QR: view.DataURL("image/gif", made.QR), Text: made.QRText}
-	return view.View{Template: "account/picture", Title: "devices.verify", Pictures: true, Content: v}, err
+	return view.View{Template: "account/picture", Title: "devices.verify", Content: v}, err
 }
 
 // addApp shows the secret of an app once: it is not readable later.
@@ -446,7 +446,7 @@ func (a *API) addApp(ctx context.Context, _ formed) (view.View, error) {
 	}
 	made, err := a.Apps.CreateAppToken(ctx, who, who.UserID)
 	v := pictureView{Hint: "devices.scan_app", QR: view.DataURL("image/gif", made.QR), Secret: made.Secret}
-	return view.View{Template: "account/picture", Title: "devices.app", Pictures: true, Content: v}, err
+	return view.View{Template: "account/picture", Title: "devices.app", Content: v}, err
 }
 
 // errAppCode says what a person can do about a wrong code of an app.

@@ -35,7 +35,7 @@ func TestDevices(t *testing.T) {
 	}
 	const email = "demo@example.org"
 	b.Is(b.Post("/devices/do/contact", form("contact", `<img src=x>@x`)), 400, "e-mail address is not right", `href="/devices"`)
-	b.Shows(b.Post("/devices/do/contact", form("contact", email)), email, "not confirmed", `<p class="toast" role="status">The contact is added.`)
+	b.Shows(b.Post("/devices/do/contact", form("contact", email)), email, "not confirmed", `<p>The contact is added.`)
 	asked := regexp.MustCompile(`popovertarget="(contact-[0-9]+)" aria-label="Delete: ` + email + `"`).FindStringSubmatch(b.Get("/devices").Text)
 	if asked == nil {
 		t.Fatal("a contact is deleted without a question")
@@ -44,13 +44,13 @@ func TestDevices(t *testing.T) {
 	b.Header.Set("Accept-Language", "ru")
 	b.Shows(b.Get("/devices"), "Оператор ещё не разрешил вам входить и подтверждать кодами из SMS и писем.", "Оператор ещё не разрешил вам входить и подтверждать кодами приложения или токена.")
 	b.Shows(b.Get("/devices"), "Удалить «"+email+"»?", "больше не будут приходить на этот контакт")
-	b.Shows(b.Get("/devices?done=contact-delete"), `<p class="toast" role="status">Контакт удалён.`)
+	b.Shows(b.Get("/devices?done=contact-delete"), `<p>Контакт удалён.`)
 	b.Header.Set("Accept-Language", "en")
 	b.Is(b.Post("/devices/do/contact", form("contact", email)), 400, "This contact is taken", `required value="`+email+`" autofocus aria-invalid="true" aria-describedby="wrong"`)
 	// A wrong code is said at its field. The page is the same one, so that the next code can be typed.
 	wrong := b.Post("/devices/do/contact-confirm", form("contact", email, "code", "000000"))
 	b.Is(wrong, 400, "<h1>Devices and codes</h1>", `maxlength="16" required autofocus aria-invalid="true" aria-describedby="wrong"></label>
-<p class="problem" role="alert" id="wrong">The code is wrong`)
+<p class="error" role="alert" id="wrong">`, "<span>The code is wrong")
 	if strings.Contains(wrong.Text, "000000") || strings.Count(wrong.Text, `id="wrong"`) != 1 {
 		t.Errorf("the code, or the reason at several fields:\n%s", wrong.Text)
 	}
@@ -126,7 +126,7 @@ func TestDevices(t *testing.T) {
 	b.Shows(b.Post(at, form("finish", "yes")), "Done")
 	refused(other)
 	b.Shows(b.Post("/devices/do/contact-delete", form("contact", email)))
-	b.Shows(b.Get("/devices"), `<form method="post" action="/devices/do/app"><button>Add an app</button></form>`)
+	b.Shows(b.Get("/devices"), `<form method="post" action="/devices/do/app" class="stack near"><button class="btn primary">Add an app</button></form>`)
 	page = b.Shows(b.Post("/devices/do/app", nil), "Or type this key")
 	if !strings.Contains(page.Header.Get("Cache-Control"), "no-store") {
 		t.Errorf("a secret may be kept: %v", page.Header)
@@ -147,7 +147,7 @@ func TestDevices(t *testing.T) {
 	}
 	code = app.Code(otp.Step(time.Now(), 30*time.Second)) // the service allows for clocks that differ
 	b.Is(b.Post("/devices/do/app-check", form("code", "12345x")), 400, "<h1>Devices and codes</h1>", `aria-describedby="wrong"></label>
-<p class="problem" role="alert" id="wrong">The code is wrong`)
+<p class="error" role="alert" id="wrong">`, "<span>The code is wrong")
 	b.Shows(b.Post("/devices/do/app-check", form("code", " "+code[:3]+" "+code[3:])), "The app works")
 	b.Is(b.Post("/devices/do/app-check", form("code", code)), 400, "The code is wrong, was used before", "let the phone set its clock by itself") // it was used
 	// Without a device that works, sign-ins by that method end, and a blocked device is no
@@ -198,7 +198,7 @@ func TestFirstFactor(t *testing.T) {
 	s := tamgatest.Start(t, "--set", "pages.first_factor=false", "--set", "pages.name=ООО <Ель>")
 	b := pagetest.New(t, s)
 	b.SignIn("/devices", s.Dev.User.Login, s.Dev.User.Password)
-	page := b.Shows(b.Get("/devices"), "is added by an operator", " – ООО &lt;Ель&gt;</title>", `href="/">ООО &lt;Ель&gt;</a>`)
+	page := b.Shows(b.Get("/devices"), "is added by an operator", " – ООО &lt;Ель&gt;</title>", `</svg>ООО &lt;Ель&gt;</a>`)
 	other := pagetest.New(t, s)
 	other.Shows(other.Get("/devices"), `<span class="brand">ООО &lt;Ель&gt;</span>`)
 	if strings.Contains(page.Text, "/devices/do/") {

@@ -256,7 +256,7 @@ func (a *API) confirmed(ctx context.Context, id string, others bool) (v confirmV
 
 // shown returns the page.
 func (v confirmView) shown() view.View {
-	shown := view.View{Template: "confirm/one", Title: "confirm.one", Content: v, Pictures: v.QR != ""}
+	shown := view.View{Template: "confirm/one", Title: "confirm.one", Content: v}
 	if !v.Open {
 		shown.Title = "confirm.answered"
 	}

@@ -123,7 +123,7 @@ func TestConfirm(t *testing.T) {
 		b.Is(b.Post(at, url.Values{"code": {code}, "declined": {"0", "1", "2"}}), 400)
 		b.Is(b.Post(at, url.Values{"code": {code}, "declined": {"x"}}), 400)
 		// After a wrong code, the marks are still there.
-		b.Is(b.Post(at, url.Values{"code": {"wrong"}, "declined": {"1"}}), 400, `role="alert" id="wrong">The code is wrong`, `value="1" form="answer" checked>`, `value="2" form="answer">`)
+		b.Is(b.Post(at, url.Values{"code": {"wrong"}, "declined": {"1"}}), 400, `id="wrong">`, `<span>The code is wrong`, `value="1" form="answer" checked>`, `value="2" form="answer">`)
 		// So they are after a new code and while another method is chosen.
 		marked := []string{`value="0" form="answer">`, `value="1" form="answer" checked>`, `name="others" value="yes" form="answer" formnovalidate`}
 		b.Is(b.Post(at, url.Values{"again": {"yes"}, "declined": {"1", "-1", "999"}}), 200, marked...)
@@ -139,12 +139,12 @@ func TestConfirm(t *testing.T) {
 	t.Run("a damaged document", func(t *testing.T) {
 		one := map[string]string{"certificate": "1"}
 		good, bad := pagetest.File{Field: "file", Name: "good.xml", Content: "<a/>"}, pagetest.File{Field: "file", Name: "bad.xml", Content: "<a>"}
-		b.Is(b.Upload("/sign", one, good, bad), 400, "The refusal is about these files:</p>\n<ul>\n<li>bad.xml</li>\n</ul>")
+		b.Is(b.Upload("/sign", one, good, bad), 400, "The refusal is about these files:</p>\n<ul class=\"dots\">\n<li>bad.xml</li>\n</ul>")
 		page := b.Upload("/sign", one, pagetest.File{Field: "file", Name: "a.txt", Content: "a"}, good, bad)
-		b.Is(page, 400, "The refusal is about these files:</p>\n<ul>\n<li>bad.xml</li>\n</ul>", "Nothing is signed")
+		b.Is(page, 400, "The refusal is about these files:</p>\n<ul class=\"dots\">\n<li>bad.xml</li>\n</ul>", "Nothing is signed")
 		b.Header.Set("Accept-Language", "ru")
 		defer b.Header.Set("Accept-Language", "en")
-		b.Is(b.Upload("/sign", one, good, bad), 400, "Отказ касается этих файлов:</p>\n<ul>\n<li>bad.xml</li>\n</ul>")
+		b.Is(b.Upload("/sign", one, good, bad), 400, "Отказ касается этих файлов:</p>\n<ul class=\"dots\">\n<li>bad.xml</li>\n</ul>")
 	})
 	t.Run("several formats", func(t *testing.T) {
 		at := waits(p, pagetest.File{Field: "file", Name: "a.txt", Content: "a"}, pagetest.File{Field: "file", Name: "b.xml", Content: "<b/>"}, pagetest.File{Field: "file", Name: "c.txt", Content: "c"})
@@ -203,7 +203,7 @@ func TestConfirm(t *testing.T) {
 			changed(present + "1")
 			if by == "code" {
 				b.Shows(b.Post(at, url.Values{"choice": {"otpviasms"}}))
-				b.Is(b.Post(at, url.Values{"code": {p.Code(p.Phone)}}), 400, `role="alert" id="wrong">The PIN is wrong`, `name="pin"`)
+				b.Is(b.Post(at, url.Values{"code": {p.Code(p.Phone)}}), 400, `id="wrong">`, `<span>The PIN is wrong`, `name="pin"`)
 			} else {
 				page = b.Shows(b.Get(at), "On the device")
 				all := regexp.MustCompile(`name="choice" value="(mobile[^"]*)"`).FindAllStringSubmatch(page.Text, -1)
@@ -213,7 +213,7 @@ func TestConfirm(t *testing.T) {
 			}
 			b.Shows(b.Get(at), "You have confirmed it. It waits for the PIN", `name="pin"`)
 			b.Shows(b.Get("/signed?operation="+strings.TrimPrefix(at, "/confirm/")), "It waits for the PIN", `href="`+at+`">Continue`)
-			b.Is(b.Post(at, url.Values{"finish": {"yes"}, "pin": {"000000"}}), 400, `id="wrong">The PIN is wrong`, `name="pin"`)
+			b.Is(b.Post(at, url.Values{"finish": {"yes"}, "pin": {"000000"}}), 400, `id="wrong">`, `<span>The PIN is wrong`, `name="pin"`)
 			b.Shows(b.Post(at, url.Values{"finish": {"yes"}, "pin": {present}}), "<td>Signed")
 		}
 	})
@@ -255,7 +255,7 @@ func TestConfirm(t *testing.T) {
 	t.Run("locked", func(t *testing.T) {
 		at := waits(p, pagetest.File{Field: "file", Name: "one.txt", Content: "1"})
 		b.Shows(b.Get(at), `<th scope="col">State</th>`) // nothing can be declined yet
-		if p := b.Shows(b.Post(at, url.Values{"choice": {"otpviasms"}}), `<section id="answering">`); p.At.Fragment != "answering" {
+		if p := b.Shows(b.Post(at, url.Values{"choice": {"otpviasms"}}), `<section class="card stack near" id="answering">`); p.At.Fragment != "answering" {
 			t.Errorf("the field of the code is out of sight at %s", p.At)
 		}
 		code := p.Code(p.Phone)

@@ -487,7 +487,6 @@ func (a *API) doCommand(ctx context.Context, d *command, o *object, f rest.Form)
 		Object *object
 		Back   string
 	}{m, o, o.back})
-	v.Pictures = m.Picture != ""
 	return v.Render(ctx)
 }
 

@@ -20,7 +20,7 @@ func TestRefusedForms(t *testing.T) {
 	id, login, _, _ := w.Register()
 	b, at := pagetest.Operator(w, w.Dev.Operator.Login), pagetest.PersonAt(id)
 	b.Is(b.SendCommand("/operator/people/new", url.Values{"login": {"kept<b>"}, "phone": {"12"}, "group": {"Default"}}), 400,
-		`role="alert">The phone number is not right`, `value="kept&lt;b&gt;"`, `value="12"`, `action="/operator/people/new"`)
+		`<p>The phone number is not right`, `value="kept&lt;b&gt;"`, `value="12"`, `action="/operator/people/new"`)
 	p := b.SendCommand(at+"/token-set", url.Values{"serial": {"H-77"}, "first": {"123456"}})
 	b.Is(p, 400, `value="H-77"`, "no such token")
 	if strings.Contains(p.Text, "123456") {
@@ -42,16 +42,16 @@ func TestRefusedForms(t *testing.T) {
 		pagetest.PersonAt(tamgatest.Missing): "/operator/people", pagetest.PersonAt(tamgatest.Missing) + "/lock?of=1": pagetest.PersonAt(tamgatest.Missing), "/operator/approvals/" + tamgatest.Missing: "/operator/approvals",
 		"/operator/messages?state=x": "/operator/messages", "/operator/messages/preview?message=x": "/operator/messages",
 	} {
-		if p := b.Get(of); p.Status < 400 || !strings.Contains(p.Text, `<a class="button" href="`+back+`"`) {
+		if p := b.Get(of); p.Status < 400 || !strings.Contains(p.Text, `<a class="btn" href="`+back+`"`) {
 			t.Errorf("%s is answered %d and does not lead to %s:\n%s", of, p.Status, back, p.Text)
 		}
 	}
 	foreign := pagetest.Operator(w, tamgatest.Foreign)
-	foreign.Is(foreign.Get("/operator/audit"), 403, `<a class="button" href="/operator"`)
-	foreign.Is(foreign.Get("/operator/groups/group-add"), 403, `<a class="button" href="/operator/groups"`)
+	foreign.Is(foreign.Get("/operator/audit"), 403, `<a class="btn" href="/operator"`)
+	foreign.Is(foreign.Get("/operator/groups/group-add"), 403, `<a class="btn" href="/operator/groups"`)
 	plain := pagetest.New(t, w.Server)
 	plain.Shows(plain.SignIn("/start", tamgatest.Plain, tamgatest.Password))
-	plain.Is(plain.Get("/operator"), 403, `<a class="button" href="/start"`)
+	plain.Is(plain.Get("/operator"), 403, `<a class="btn" href="/start"`)
 }
 
 // TestSearchWords searches people with the words of the reader, in both languages.

@@ -20,7 +20,7 @@ func TestAuditLog(t *testing.T) {
 	en, ru := pagetest.Operator(w, w.Dev.Operator.Login), pagetest.Operator(w, w.Dev.Operator.Login)
 	ru.Header.Set("Accept-Language", "ru")
 	en.Is(en.Get(pagetest.PersonAt(tamgatest.Missing)), 404)
-	const code = `<code class="detail">user_not_found</code>`
+	const code = `<code class="hint">user_not_found</code>`
 	en.Shows(en.Get("/operator/audit"), "no such user "+code, "<td>done</td>")
 	ru.Shows(ru.Get("/operator/audit"), "нет такого пользователя "+code, "<td>выполнено</td>")
 

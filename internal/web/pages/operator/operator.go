@@ -6,7 +6,6 @@ import (
 	"context"
 	"html/template"
 	"slices"
-	"strings"
 	"time"
 
 	"tamga/internal/domain/approval"
@@ -122,25 +121,25 @@ func (a *API) may(who audit.Principal, right rest.Right) bool {
 type office struct {
 	view.Tab
 	right rest.Right
+	group string // key of the title of its part of the list
 }
 
 var offices = []office{
-	{view.Tab{Address: "/operator/people", Key: "people.title"}, Operator},
-	{view.Tab{Address: "/operator/requests", Key: "requests.title"}, Operator},
-	{view.Tab{Address: "/operator/operations", Key: "operations.title"}, Operator},
-	{view.Tab{Address: "/operator/approvals", Key: "approvals.title"}, Operator},
-	{view.Tab{Address: "/operator/groups", Key: "groups.title"}, Administrator},
-	{view.Tab{Address: "/operator/audit", Key: "audit.title"}, Auditor},
-	{view.Tab{Address: "/operator/messages", Key: "messages.title"}, Administrator},
-	{view.Tab{Address: "/operator/tokens", Key: "tokens.title"}, Administrator},
-	{view.Tab{Address: "/operator/webhooks", Key: "webhooks.title"}, Administrator},
-	{view.Tab{Address: "/operator/services", Key: "services.title"}, Auditor},
-	{view.Tab{Address: "/operator/installation", Key: "installation.title"}, Auditor},
+	{view.Tab{Address: "/operator/people", Key: "people.title", Icon: "users"}, Operator, "operator.group.people"},
+	{view.Tab{Address: "/operator/requests", Key: "requests.title", Icon: "certificate"}, Operator, "operator.group.people"},
+	{view.Tab{Address: "/operator/operations", Key: "operations.title", Icon: "clock"}, Operator, "operator.group.people"},
+	{view.Tab{Address: "/operator/approvals", Key: "approvals.title", Icon: "pause"}, Operator, "operator.group.people"},
+	{view.Tab{Address: "/operator/groups", Key: "groups.title", Icon: "rules"}, Administrator, "operator.group.people"},
+	{view.Tab{Address: "/operator/installation", Key: "installation.title", Icon: "pulse"}, Auditor, "operator.group.service"},
+	{view.Tab{Address: "/operator/audit", Key: "audit.title", Icon: "journal"}, Auditor, "operator.group.service"},
+	{view.Tab{Address: "/operator/messages", Key: "messages.title", Icon: "send"}, Administrator, "operator.group.service"},
+	{view.Tab{Address: "/operator/tokens", Key: "tokens.title", Icon: "token"}, Administrator, "operator.group.service"},
+	{view.Tab{Address: "/operator/webhooks", Key: "webhooks.title", Icon: "link"}, Administrator, "operator.group.service"},
+	{view.Tab{Address: "/operator/services", Key: "services.title", Icon: "server"}, Auditor, "operator.group.service"},
 }
 
 // operatorView is what every page of operators has.
 type operatorView struct {
-	Tabs []view.Tab
 	Done string // key of what was done just now; "": nothing
 	Page any
 	// Sentence and Detail say why the form on the page was refused.
@@ -166,19 +165,29 @@ func (r refusedForm) Again(why view.Refusal) view.View {
 // office returns a page of operators.
 func (a *API) office(ctx context.Context, template, title, done string, content any) view.View {
 	v := operatorView{Page: content}
-	who, here := rest.Caller(ctx), view.VisitorOf(ctx).Path
-	for _, o := range offices {
-		if a.may(who, o.right) {
-			o.Here = here == o.Address || strings.HasPrefix(here, o.Address+"/")
-			v.Tabs = append(v.Tabs, o.Tab)
-		}
-	}
 	if d := a.commandsByName[done]; d != nil {
 		v.Done = "command.done." + d.wording()
 	} else if done == lockLater || done == roleGone {
 		v.Done = "command.done." + done
 	}
-	return view.View{Template: "operator/" + template, Title: title, Content: v}
+	return view.View{Template: "operator/" + template, Title: title, Content: v, Side: a.side(ctx)}
+}
+
+// side returns the list of the pages that the operator may see.
+func (a *API) side(ctx context.Context) []view.Group {
+	var groups []view.Group
+	who, here := rest.Caller(ctx), view.VisitorOf(ctx).Path
+	for _, o := range offices {
+		if !a.may(who, o.right) {
+			continue
+		}
+		if len(groups) == 0 || groups[len(groups)-1].Key != o.group {
+			groups = append(groups, view.Group{Key: o.group})
+		}
+		g := &groups[len(groups)-1]
+		g.Tabs = append(g.Tabs, o.At(here))
+	}
+	return groups
 }
 
 // Routes returns the pages of operators.

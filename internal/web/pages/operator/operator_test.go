@@ -396,7 +396,7 @@ func TestInstallationPages(t *testing.T) {
 	b.Shows(b.SendCommand("/operator/groups/group-access?of=Sales", url.Values{"actions": {"ChangePin"}, "fixed": {"true"}}), "The policy is changed")
 	b.Shows(b.Get("/operator/groups/group-access?of=Sales"), `<option value="true" selected>`, `value="ChangePin" checked`) // as it was set
 	sales := regexp.MustCompile(`(?s)<th scope="row">Sales</th>.*?</tr>`)
-	if line := b.Find(b.Get("/operator/groups"), sales)[0]; !strings.Contains(line, `badge">Denied actions</span>`) || !strings.Contains(line, "group-clear") || strings.Contains(line, "general rules") {
+	if line := b.Find(b.Get("/operator/groups"), sales)[0]; !strings.Contains(line, `tag">Denied actions</span>`) || !strings.Contains(line, "group-clear") || strings.Contains(line, "general rules") {
 		t.Errorf("the list does not say which policy the group has: %s", line)
 	}
 	b.Is(b.Get("/operator/groups/group-access?of=Nothing"), 404)
@@ -442,8 +442,8 @@ func TestInstallationPages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.Shows(b.Get("/operator/services"), ">time stamps</th><td>"+tsp.Host+"</td><td>2 failures in a row. <span class=\"detail\">")
-	ru.Shows(ru.Get("/operator/services"), "2 ошибки подряд. <span class=\"detail\">Служба ответила кодом HTTP 405.")
+	b.Shows(b.Get("/operator/services"), ">time stamps</th><td>"+tsp.Host+"</td><td>2 failures in a row. <span class=\"soft\">")
+	ru.Shows(ru.Get("/operator/services"), "2 ошибки подряд. <span class=\"soft\">Служба ответила кодом HTTP 405.")
 	b.Shows(b.SendCommand("/operator/services/tsp-remove?of=own", nil), "The service is removed")
 	b.Is(b.Get("/operator/services/tsp-check?of=none"), 404, "There is no registered service of this name.<")
 	for who, want := range map[*pagetest.Browser][]string{
@@ -468,12 +468,12 @@ func TestInstallationPages(t *testing.T) {
 		b.Is(b.Get("/operator/people?column0=Login&operation0=Equal&value0="+url.QueryEscape("=1+1")), 200)
 		b.Shows(b.SendCommand(pagetest.PersonAt(w.Dev.User.ID)+"/phone-add", url.Values{"phone": {"79160000009"}}))
 		b.Is(b.SendCommand(pagetest.PersonAt(w.Dev.User.ID)+"/phone-add", url.Values{"phone": {"=HYPERLINK(\"x\")"}}), 400)
-		entry := regexp.MustCompile(`<th scope="row">\d+ \w+ \d{4} \d\d:\d\d:\d\d UTC</th><td><a href="/operator/people/([^"]+)">([^<]+)</a></td><td>[^<]*<code class="detail">SignedIn`)
+		entry := regexp.MustCompile(`<th scope="row">\d+ \w+ \d{4} \d\d:\d\d:\d\d UTC</th><td><a href="/operator/people/([^"]+)">([^<]+)</a></td><td>[^<]*<code class="hint">SignedIn`)
 		if m := b.Find(b.Shows(b.Get("/operator/audit?operation=SignedIn")), entry); m[2] != w.Dev.Operator.Login {
 			t.Errorf("the entry of a new session has the caller %s", m)
 		}
-		p := b.Shows(b.Get("/operator/audit?operation=AddUserPhone"), "<td>Add a phone to a person <code class=\"detail\">AddUserPhone</code></td>", "79160000009", html.EscapeString(`=HYPERLINK("x")`))
-		if strings.Contains(p.Text, "<code class=\"detail\">AddGroup") {
+		p := b.Shows(b.Get("/operator/audit?operation=AddUserPhone"), "<td>Add a phone to a person <code class=\"hint\">AddUserPhone</code></td>", "79160000009", html.EscapeString(`=HYPERLINK("x")`))
+		if strings.Contains(p.Text, "<code class=\"hint\">AddGroup") {
 			t.Error("the search has other operations")
 		}
 		csv := b.Shows(b.Get("/operator/audit/export?format=csv&operation=AddUserPhone"))

@@ -22,7 +22,7 @@ func TestOperatorOwnAccount(t *testing.T) {
 	w := tamgatest.StartUMS(t)
 	_, login, _, _ := w.Register()
 	line := regexp.MustCompile(`<th scope="row"><a href="(/operator/people/[^"]+)">([^<]+)</a>([^\n]*?)</th>`)
-	const you, operates = ` <span class="badge">you</span>`, ` <span class="badge">operator</span>`
+	const you, operates = ` <span class="tag">you</span>`, ` <span class="tag">operator</span>`
 	b, other := pagetest.Operator(w, w.Dev.Operator.Login), pagetest.Operator(w, tamgatest.TwoGroup)
 	at := ""
 	for who, marks := range map[*pagetest.Browser]string{b: you + operates, other: operates} {
@@ -41,12 +41,12 @@ func TestOperatorOwnAccount(t *testing.T) {
 		who.Shows(who.Get(at), `<p class="lead">`+w.Dev.Operator.Login+marks+`</p>`)
 	}
 	for _, command := range []string{"lock", "delete", "disapprove", "sign-out", "login-delete", "password-show", "password-print", "method-delete-password"} {
-		b.Shows(b.Get(at+"/"+command), `<p class="problem">This is your own account. You are signed out`)
+		b.Shows(b.Get(at+"/"+command), `<p>This is your own account. You are signed out`)
 		if p := other.Shows(other.Get(at + "/" + command)); strings.Contains(p.Text, "own account") {
 			t.Errorf("%s calls the account of another operator the reader's own", command)
 		}
 	}
-	if p := b.Shows(b.Get(at+"/name"), `<p class="problem">This is your own account.</p>`); strings.Contains(p.Text, "signed out") {
+	if p := b.Shows(b.Get(at+"/name"), `<p>This is your own account.</p>`); strings.Contains(p.Text, "signed out") {
 		t.Error("a command that ends no session says that it does")
 	}
 	b.Header.Set("Accept-Language", "ru")
@@ -140,7 +140,7 @@ func TestRulesOfPerson(t *testing.T) {
 	id, _, _, _ := w.Register()
 	b, at := pagetest.Operator(w, w.Dev.Operator.Login), pagetest.PersonAt(id)
 	const denied, confirmed, notified = "<dt>Denied actions</dt><dd>", "<dt>Actions to confirm</dt><dd>", "<dt>Notifications</dt><dd>"
-	all, fixed := "for the installation</dd>", ` <span class="badge">operators may not change it</span></dd>`
+	all, fixed := "for the installation</dd>", ` <span class="tag">operators may not change it</span></dd>`
 	b.Shows(b.Get(at), denied+all, confirmed+all, notified+all, "<dt>Ways to sign in and to confirm</dt><dd>for this person alone</dd>")
 	b.Shows(b.SendCommand("/operator/groups/group-operation?of=Default", url.Values{"fixed": {"false"}, "actions": {"SignDocument"}}))
 	b.Shows(b.SendCommand("/operator/groups/group-access?of=Default", url.Values{"fixed": {"true"}, "actions": {"ChangePin"}}))

@@ -25,7 +25,7 @@ func TestTokenImport(t *testing.T) {
 	of := func(content string) pagetest.File {
 		return pagetest.File{Field: "file", Name: "tokens.csv", Content: content}
 	}
-	b.Shows(b.Get(at), `enctype="multipart/form-data"`, `<input type="file" name="file"`, `<textarea id="tokens"`)
+	b.Shows(b.Get(at), `enctype="multipart/form-data"`, `<input type="file" id="file" name="file"`, `<textarea id="tokens"`)
 	for name, c := range map[string]struct {
 		fields map[string]string
 		files  []pagetest.File

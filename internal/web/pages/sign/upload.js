@@ -11,7 +11,7 @@ function attach(form) {
       const bar = document.createElement("progress"), remove = document.createElement("button");
       name.textContent = file.name.replace(/[\p{Cc}\p{Cf}]/gu, " "); // no character that hides what a name ends with
       remove.type = "button";
-      remove.className = "text";
+      remove.className = "btn quiet small";
       remove.textContent = list.dataset.remove;
       remove.setAttribute("aria-label", list.dataset.remove + ": " + name.textContent);
       remove.addEventListener("click", () => {
@@ -103,7 +103,7 @@ function attach(form) {
       document.querySelector("footer").replaceWith(page.querySelector("footer")); // it names the request
       if (refusal && reason) return refuse(reason);
       if (here) {
-        here.replaceChildren(...(answer ? answer.children : page.querySelectorAll("main > :not(h1)")));
+        here.replaceChildren(...(answer ? answer.children : page.querySelectorAll("main > .stack > :not(h1)")));
         here.scrollIntoView();
         return;
       }

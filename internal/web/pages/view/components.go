@@ -16,3 +16,15 @@ func part(pairs ...any) map[string]any {
 	}
 	return values
 }
+
+// seals are the classes of verdicts.
+var seals = map[string]string{"passed": "valid", "failed": "invalid", "indeterminate": "unknown"}
+
+// tones are the kinds of tags of verdicts.
+var tones = map[string]string{"passed": "good", "failed": "bad", "indeterminate": "warn"}
+
+// tone returns the kind of a tag for a verdict.
+func tone(verdict string) string { return tones[verdict] }
+
+// seal returns the class of a verdict. The sign of the verdict is the icon "seal-" with the class.
+func seal(verdict string) string { return seals[verdict] }

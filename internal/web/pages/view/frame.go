@@ -19,15 +19,13 @@ import (
 
 	"tamga/internal/domain/audit"
 	"tamga/internal/web/rest"
+	"tamga/internal/web/rest/look"
 )
 
 // shared are the templates and the words that all areas share.
 //
 //go:embed templates/*.html words/*/*.txt
 var shared embed.FS
-
-//go:embed style.css
-var style string
 
 // WaitScript loads the page again when what it waits for has happened.
 //
@@ -42,7 +40,17 @@ type View struct {
 	Script   string   // "": none
 	Modules  []string // addresses of scripts that the script may load: its modules and their worker
 	Content  any
-	Pictures bool // the page has pictures of ours in itself, as data
+
+	Main   string  // classes of the main part, such as "text" for a narrow column; see tamga.css
+	Alone  bool    // the page asks for one answer, so a phone has no list of pages below it
+	Failed bool    // something was refused, so the page has the number of the request
+	Side   []Group // the list of pages beside this one; nil: none
+}
+
+// Group is a part of the list of pages beside a page.
+type Group struct {
+	Key  string // of its title
+	Tabs []Tab
 }
 
 // Handle makes a route of a function that returns a view.
@@ -58,52 +66,79 @@ func Handle[Req any](pattern, name string, right rest.Right, f func(context.Cont
 
 // frame is what surrounds every page.
 type frame struct {
-	Words   *Words
-	Style   template.CSS
-	Script  template.JS
-	Brand   string // name of the installation
-	Title   string
-	About   string // before the title in the name of the window
-	Login   string // of the person, "" without a session
-	Tabs    []Tab
-	Here    string // address of this page with its query, for the switch of the language
-	Request string // id of the request
-	Content any
+	View
+	Words    *Words
+	Style    string // address
+	Favicon  template.URL
+	Script   template.JS
+	Brand    string // name of the installation
+	Title    string
+	Login    string // of the person, "" without a session
+	Initials string
+	Tabs     []Tab
+	Menu     []Tab  // in the menu of the person
+	Here     string // address of this page with its query, for the switch of the language
+	Request  string // id of the request
 }
 
-// Tab is an entry of the list of pages in the frame.
+// Tab is an entry of a list of pages.
 type Tab struct {
 	Address, Key string // Key is that of its text
-	Anyone       bool   // the page needs no session
-	Here         bool   // the person is on this page, or on one below it
-	// when reports whether the visitor sees the tab; nil: always
-	when func(v *Visitor, who audit.Principal) bool
+	Icon         string
+	Here         bool // the person is on this page, or on one below it
+	Rest         bool // a phone has no place for it
+	Count        int  // that wait there
 }
 
-// tabs are the pages that every page leads to.
-var tabs = []Tab{
-	{Address: "/start", Key: "start.title"},
-	{Address: "/sign", Key: "sign.title"},
-	{Address: "/confirm", Key: "confirm.title"},
-	{Address: "/documents", Key: "documents.title"},
-	{Address: "/certificates", Key: "certificates.title"},
-	{Address: "/devices", Key: "devices.title"},
-	{Address: "/account", Key: "account.title"},
-	{Address: "/verify", Key: "verify.title", Anyone: true, when: func(v *Visitor, _ audit.Principal) bool { return v.Verifies }},
-	{Address: "/operator", Key: "operator.title", when: func(_ *Visitor, who audit.Principal) bool { return who.Operator }},
-	{Address: "/reference", Key: "reference.title", Anyone: true},
+// At returns the tab for a visitor at a path.
+func (t Tab) At(path string) Tab {
+	t.Here = path == t.Address || strings.HasPrefix(path, t.Address+"/")
+	return t
 }
 
-// tabsFor returns the tabs that the visitor sees.
-func tabsFor(v *Visitor, who audit.Principal) []Tab {
-	var shown []Tab
-	for _, t := range tabs {
-		if (t.Anyone || who.Login != "") && (t.when == nil || t.when(v, who)) {
-			t.Here = v.Path == t.Address || strings.HasPrefix(v.Path, t.Address+"/")
-			shown = append(shown, t)
+// tabsFor returns the pages that the header leads to, and those of the menu of a person.
+func tabsFor(v *Visitor, who audit.Principal) (shown, menu []Tab) {
+	signedIn := who.Login != ""
+	add := func(to *[]Tab, when bool, t Tab) {
+		if when {
+			*to = append(*to, t.At(v.Path))
 		}
 	}
-	return shown
+	add(&shown, signedIn, Tab{Address: "/sign", Key: "sign.title", Icon: "sign"})
+	add(&shown, signedIn, Tab{Address: "/confirm", Key: "confirm.title", Icon: "confirm"})
+	add(&shown, v.Verifies, Tab{Address: "/verify", Key: "verify.title", Icon: "verify"})
+	add(&shown, signedIn, Tab{Address: "/documents", Key: "documents.title", Icon: "register"})
+	certificates := Tab{Address: "/certificates", Key: "certificates.title", Icon: "certificate", Rest: true}
+	add(&shown, signedIn, certificates)
+	office := Tab{Address: "/operator", Key: "operator.title", Icon: "users", Rest: true}
+	add(&shown, who.Operator, office)
+	reference := Tab{Address: "/reference", Key: "frame.interface", Icon: "code"}
+	add(&shown, !signedIn, reference)
+
+	add(&menu, true, certificates)
+	add(&menu, true, Tab{Address: "/devices", Key: "devices.title", Icon: "phone"})
+	add(&menu, true, Tab{Address: "/account", Key: "account.title", Icon: "user"})
+	add(&menu, true, Tab{Address: "/account/history", Key: "account.history", Icon: "history"})
+	add(&menu, who.Operator, office)
+	add(&menu, true, reference)
+	return shown, menu
+}
+
+// initials returns the letters of the sign of a person: those that two words of a name begin with, or the first two of a
+// login.
+func initials(name string) string {
+	words := strings.Fields(name)
+	if len(words) > 1 {
+		words = []string{firstLetters(words[0], 1), firstLetters(words[1], 1)}
+	} else {
+		words = []string{firstLetters(name, 2)}
+	}
+	return strings.ToUpper(strings.Join(words, ""))
+}
+
+func firstLetters(word string, most int) string {
+	runes := []rune(word)
+	return string(runes[:min(most, len(runes))])
 }
 
 // Render makes the page in the language of the visitor.
@@ -111,17 +146,13 @@ func (v View) Render(ctx context.Context) (rest.Page, error) {
 	visitor, who := VisitorOf(ctx), callerOf(ctx)
 	w := visitor.Words
 	f := frame{
-		Words: w, Brand: visitor.Brand, Style: template.CSS(style), Script: template.JS(v.Script), Title: w.Text(v.Title), About: v.About, Login: who.Login,
-		Tabs: tabsFor(visitor, who), Here: visitor.Here, Request: rest.RequestID(ctx), Content: v.Content,
+		View: v, Words: w, Brand: visitor.Brand, Style: look.Style.Path, Favicon: look.Favicon, Script: template.JS(v.Script), Title: w.Text(v.Title), Login: who.Login,
+		Initials: initials(who.Login), Here: visitor.Here, Request: rest.RequestID(ctx),
 	}
+	f.Tabs, f.Menu = tabsFor(visitor, who)
 	var text bytes.Buffer
 	err := w.templates[v.Template]().ExecuteTemplate(&text, "frame", f)
-	policy := contentPolicy(v.Script, v.Pictures)
-	if len(v.Modules) > 0 {
-		from := strings.Join(v.Modules, " ")
-		policy += "; script-src-elem " + rest.ContentHash(v.Script) + " " + from + "; worker-src " + from
-	}
-	return rest.Page{Content: bytes.NewReader(text.Bytes()), Policy: policy}, err
+	return rest.Page{Content: bytes.NewReader(text.Bytes()), Policy: v.policy()}, err
 }
 
 // Add adds an area of pages: its templates, templates/NAME.html of files, as AREA/NAME, and its words,
@@ -166,15 +197,16 @@ func (w *Words) parse(area string, from fs.FS, functions func(w *Words) template
 // Templates returns functions that parse the pages of all areas, by their names.
 func (w *Words) Templates() map[string]func() *template.Template { return w.templates }
 
-// contentPolicy allows a page our style, its script and forms to this server. The content of a page
-// comes from untrusted parties, so nothing else is allowed.
-func contentPolicy(script string, pictures bool) string {
-	p := "default-src 'none'; base-uri 'none'; frame-ancestors 'none'; form-action 'self'; style-src " + rest.ContentHash(style)
-	if script != "" {
-		p += "; script-src " + rest.ContentHash(script) + "; connect-src 'self'"
+// policy allows a page our stylesheet, pictures in the page itself, its script and forms to this server. The content of a
+// page comes from untrusted parties, so nothing else is allowed.
+func (v View) policy() string {
+	p := "default-src 'none'; base-uri 'none'; frame-ancestors 'none'; form-action 'self'; style-src 'self'; img-src data:"
+	if v.Script != "" {
+		p += "; script-src " + rest.ContentHash(v.Script) + "; connect-src 'self'"
 	}
-	if pictures {
-		p += "; img-src data:"
+	if len(v.Modules) > 0 {
+		from := strings.Join(v.Modules, " ")
+		p += "; script-src-elem " + rest.ContentHash(v.Script) + " " + from + "; worker-src " + from
 	}
 	return p
 }

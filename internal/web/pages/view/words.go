@@ -18,6 +18,7 @@ import (
 	"golang.org/x/text/language"
 
 	"tamga/internal/domain/fault"
+	"tamga/internal/web/rest/look"
 )
 
 // The catalogues have one text in a line: "key = text". A key that ends in |one, |few or
@@ -328,7 +329,7 @@ func (w *Words) Day(t time.Time) string {
 // functions are those of the templates.
 func (w *Words) functions() template.FuncMap {
 	return template.FuncMap{
-		"t": w.Text, "audited": w.Audited, "count": w.Count, "size": w.size, "limit": w.Limit, "when": w.When, "day": w.Day, "part": part, "own": w.Own, "person": PersonIn, "visible": Visible, "suite": w.Suite, "digest": w.digest, "list": func(values ...any) []any { return values },
+		"t": w.Text, "audited": w.Audited, "count": w.Count, "size": w.size, "limit": w.Limit, "when": w.When, "day": w.Day, "part": part, "own": w.Own, "icon": look.Icon, "seal": seal, "tone": tone, "person": PersonIn, "visible": Visible, "suite": w.Suite, "digest": w.digest, "list": func(values ...any) []any { return values },
 		"language": func() string { return w.Language }, "languages": func() []choice {
 			var list []choice
 			for _, l := range Languages {
