@@ -9,6 +9,8 @@ import (
 	"math/rand/v2"
 	"os"
 	"testing"
+
+	"tamga/internal/domain/signing"
 )
 
 func newSpool(tb testing.TB) *Spool {
@@ -23,6 +25,11 @@ func newSpool(tb testing.TB) *Spool {
 // TestSpoolKeepsEveryByte writes in pieces of all lengths, reads in between and writes again.
 func TestSpoolKeepsEveryByte(t *testing.T) {
 	s := newSpool(t)
+	t.Run("plain", func(t *testing.T) { testSpoolKeepsEveryByte(t, s) })
+	t.Run("sealed", func(t *testing.T) { testSpoolKeepsEveryByte(t, s.Sealed()) })
+}
+
+func testSpoolKeepsEveryByte(t *testing.T, s signing.Spool) {
 	source := rand.NewChaCha8([32]byte{1})
 	r := rand.New(source)
 	f, err := s.Create()
@@ -50,6 +57,80 @@ func TestSpoolKeepsEveryByte(t *testing.T) {
 		if !bytes.Equal(got[:len(want)], want) {
 			t.Fatalf("round %d: other bytes than those written", round)
 		}
+		for range 20 { // from positions inside of blocks
+			if len(want) < 2 {
+				break
+			}
+			at := r.IntN(len(want) - 1)
+			part := make([]byte, 1+r.IntN(min(len(want)-at, 1000)))
+			if n, err := f.ReadAt(part, int64(at)); n != len(part) || err != nil && !errors.Is(err, io.EOF) || !bytes.Equal(part, want[at:at+n]) {
+				t.Fatalf("round %d: %d bytes at %d: read %d other ones, %v", round, len(part), at, n, err)
+			}
+		}
+	}
+}
+
+// What a sealed spool has on disk is not the document, and two files of one document differ.
+func TestSealedSpoolHidesDocuments(t *testing.T) {
+	s := newSpool(t)
+	document := bytes.Repeat([]byte("the plaintext of a message "), 10_000)
+	var stored [2][]byte
+	for i := range stored {
+		f, err := s.Sealed().Create()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		if _, err := f.Write(document); err != nil {
+			t.Fatal(err)
+		}
+		stored[i] = make([]byte, len(document))
+		if _, err := f.(*encryptedFile).SpoolFile.ReadAt(stored[i], 0); err != nil && !errors.Is(err, io.EOF) {
+			t.Fatal(err)
+		}
+		if bytes.Contains(stored[i], []byte("plaintext")) || bytes.Equal(stored[i][:16], stored[i][16:32]) {
+			t.Errorf("file %d has the document", i)
+		}
+	}
+	if bytes.Equal(stored[0], stored[1]) {
+		t.Error("two files have the same bytes")
+	}
+}
+
+// halves writes only a part of what it gets, and then fails once.
+type halves struct {
+	signing.SpoolFile
+	failed bool
+}
+
+func (h *halves) Write(p []byte) (int, error) {
+	if h.failed || len(p) < 2 {
+		return h.SpoolFile.Write(p)
+	}
+	h.failed = true
+	n, err := h.SpoolFile.Write(p[:len(p)/2])
+	return n, errors.Join(err, errors.New("no space"))
+}
+
+// A caller may write again what was not written.
+func TestSealedSpoolAfterAFailure(t *testing.T) {
+	f, err := newSpool(t).Sealed().Create()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	f.(*encryptedFile).SpoolFile = &halves{SpoolFile: f.(*encryptedFile).SpoolFile}
+	document := []byte("one two three four five six seven eight")
+	n, err := f.Write(document)
+	if err == nil || n == 0 || n == len(document) {
+		t.Fatal(n, err)
+	}
+	if _, err := f.Write(document[n:]); err != nil {
+		t.Fatal(err)
+	}
+	got := make([]byte, len(document))
+	if _, err := f.ReadAt(got, 0); err != nil && !errors.Is(err, io.EOF) || !bytes.Equal(got, document) {
+		t.Errorf("%q, %v", got, err)
 	}
 }
 

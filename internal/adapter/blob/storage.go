@@ -138,6 +138,9 @@ func NewDocuments(o Options) *Documents { return &Documents{o.vessel()} }
 // Name implements [document.Bytes].
 func (d *Documents) Name(id string) string { return d.named(documentsFolder + id) }
 
+// SealedName implements [document.Bytes].
+func (d *Documents) SealedName(id string) string { return documentsFolder + id + sealedEnd }
+
 // Create implements [document.Bytes].
 func (d *Documents) Create(ctx context.Context, name string) (document.Writer, error) {
 	return d.create(ctx, name)

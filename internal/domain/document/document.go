@@ -58,6 +58,9 @@ type Description struct {
 	Parent    string
 	Extra     string
 	Temporary bool
+	// Private means that the content is sealed even if the storage has documents as they are, and that it may be empty. The service
+	// says so of what it makes itself; for an upload it is too late.
+	Private bool
 }
 
 // Change is a change of a document; nil fields stay as they are.
@@ -160,6 +163,8 @@ type Gone struct{ ID, Bytes string }
 type Bytes interface {
 	// Name returns the name of a new object for this identifier.
 	Name(id string) string
+	// SealedName is Name for an object whose content is sealed in any case.
+	SealedName(id string) string
 	// Create begins an object. Open does not find it before Commit.
 	Create(ctx context.Context, name string) (Writer, error)
 	// Open opens an object for reading. Its error wraps fs.ErrNotExist or ErrDamaged if the

@@ -54,6 +54,7 @@ type Intake struct {
 	memory   []byte
 	to       Writer // nil while the document is in memory
 	upload   Upload // its record in the store; none without an ID
+	private  bool   // see Description.Private; it may be empty
 	content  []byte // packed, for the row of the document; nil: it is not small
 	extended time.Time
 
@@ -156,7 +157,7 @@ func (in *Intake) begin(more int64) error {
 }
 
 func (in *Intake) describe(total int64) Upload {
-	return Upload{ID: in.id, UserID: in.room.userID, Bytes: in.room.s.Bytes.Name(in.id), Counted: total}
+	return Upload{ID: in.id, UserID: in.room.userID, Bytes: in.name(), Counted: total}
 }
 
 // extend reserves that many bytes in the quotas for the upload and keeps the lease fresh.
@@ -252,6 +253,14 @@ func (in *Intake) Close() error {
 	return err
 }
 
+// name returns the name in Bytes.
+func (in *Intake) name() string {
+	if in.private {
+		return in.room.s.Bytes.SealedName(in.id)
+	}
+	return in.room.s.Bytes.Name(in.id)
+}
+
 // record returns the document that the intake becomes.
 func (in *Intake) record(d Description, now time.Time) Record {
 	s := in.room.s
@@ -260,7 +269,7 @@ func (in *Intake) record(d Description, now time.Time) Record {
 			ID: in.id, UserID: in.room.userID, Name: d.Name, Type: d.Type, Parent: strings.ToLower(d.Parent), Extra: d.Extra,
 			Size: in.size, Hash: in.sum, HashName: in.room.digest.Name, Uploaded: now, Accessed: now,
 		},
-		Bytes: s.Bytes.Name(in.id), Content: in.content,
+		Bytes: in.name(), Content: in.content,
 	}
 	if d.Temporary {
 		r.Expires = now.Add(s.Rules.withDefaults().TemporaryLife)

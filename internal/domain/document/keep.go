@@ -111,6 +111,7 @@ func (b *Batch) Save(ctx context.Context, d Description, src io.WriterTo) (id st
 			err = errors.Join(err, in.Close())
 		}
 	}()
+	in.private = d.Private
 	if _, err := src.WriteTo(in); err != nil {
 		return "", err
 	}
@@ -176,14 +177,14 @@ func (s *Service) settle(ctx context.Context, who audit.Principal, documents []N
 	for i := range documents {
 		in := documents[i].Content
 		switch {
-		case in == nil || in.size == 0:
+		case in == nil || in.size == 0 && !in.private:
 			return nil, fault.New(fault.ContentRequired, "a document is missing or empty")
 		case in.room.s != s || in.room.userID != who.UserID || !in.finished || in.settled || in.err != nil:
 			return nil, errIntakeState
 		case in.to != nil: // its bytes are durable
 		case in.size <= inRow:
 			var err error
-			if in.content, err = s.Bytes.Pack(s.Bytes.Name(in.id), in.memory); err != nil {
+			if in.content, err = s.Bytes.Pack(in.name(), in.memory); err != nil {
 				return nil, err
 			}
 		default:

@@ -28,9 +28,10 @@ type Claim struct {
 	About string
 	// PIN was given with the request; "": none.
 	PIN string
-	// Fresh and Keep are those of Order.
+	// Fresh, Keep and Noted are those of Order.
 	Fresh any
 	Keep  Keep
+	Noted func(text string)
 }
 
 // CarryOut carries out an operation that its user has confirmed, or returns what an earlier call has
@@ -238,7 +239,7 @@ func (r *Run) do(ctx context.Context, c *Claim) (err error) {
 			return err
 		}
 	}
-	r.order = &Order{Kind: row.Operation.Kind, Form: row.Form, Owner: row.Owner, Async: row.Async, Fresh: c.Fresh, Keep: c.Keep, plan: plan, documents: r.Documents}
+	r.order = &Order{Kind: row.Operation.Kind, Form: row.Form, Owner: row.Owner, Async: row.Async, Fresh: c.Fresh, Keep: c.Keep, Noted: c.Noted, plan: plan, documents: r.Documents}
 	if r.record != nil {
 		if err := row.decline(r.record.Declined); err != nil {
 			return err

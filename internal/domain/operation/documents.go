@@ -45,6 +45,9 @@ type Document struct {
 	Fault        *fault.Error
 	Declined     bool // the user declined it, so nothing is done with it
 	Way          int  // index of how it is signed, in the plan
+	// Integrity says of a message that was decrypted whether an authentication code covered its content:
+	// "Verified" or "None". "": the result is of another kind.
+	Integrity string
 
 	in, out *part
 }
@@ -72,6 +75,7 @@ type stored struct {
 	Message      string `json:"message,omitempty"`
 	Declined     bool   `json:"declined,omitempty"`
 	Way          int    `json:"way,omitempty"`
+	Integrity    string `json:"integrity,omitempty"`
 }
 
 func writeDocuments(documents []Document) ([]byte, error) {
@@ -81,7 +85,7 @@ func writeDocuments(documents []Document) ([]byte, error) {
 	list := make([]stored, len(documents))
 	for i := range documents {
 		d := &documents[i]
-		list[i] = stored{ID: d.ID, OriginalRef: d.OriginalRef, OriginalName: d.OriginalName, Related: d.Related, RefID: d.RefID, Name: d.Name, In: d.in, Out: d.out, Declined: d.Declined, Way: d.Way}
+		list[i] = stored{ID: d.ID, OriginalRef: d.OriginalRef, OriginalName: d.OriginalName, Related: d.Related, RefID: d.RefID, Name: d.Name, In: d.in, Out: d.out, Declined: d.Declined, Way: d.Way, Integrity: d.Integrity}
 		if d.Fault != nil {
 			list[i].Code, list[i].Message = d.Fault.Code, d.Fault.Message
 		}
@@ -99,7 +103,7 @@ func readDocuments(text []byte) ([]Document, error) {
 	}
 	documents := make([]Document, len(list))
 	for i, d := range list {
-		documents[i] = Document{ID: d.ID, OriginalRef: d.OriginalRef, OriginalName: d.OriginalName, Related: d.Related, RefID: d.RefID, Name: d.Name, in: d.In, out: d.Out, Declined: d.Declined, Way: d.Way}
+		documents[i] = Document{ID: d.ID, OriginalRef: d.OriginalRef, OriginalName: d.OriginalName, Related: d.Related, RefID: d.RefID, Name: d.Name, in: d.In, out: d.Out, Declined: d.Declined, Way: d.Way, Integrity: d.Integrity}
 		if d.Code != "" {
 			documents[i].Fault = fault.New(d.Code, d.Message)
 		}

@@ -64,6 +64,9 @@ func (s *Service) Find(ctx context.Context, who audit.Principal, id string) (*Op
 	}
 	if !row.returnsResults() {
 		row.Results, row.Answer = "", nil
+		for i := range row.Documents {
+			row.Documents[i].out = nil
+		}
 	}
 	return s.withResults(ctx, row)
 }
@@ -152,6 +155,8 @@ func (s *Service) withResults(ctx context.Context, row *Stored) (*Operation, err
 		}
 		op.open = append(op.open, blob.Close)
 		op.readResults(blob)
+	default:
+		op.readResults(bytes.NewReader(nil)) // those that are there are empty
 	}
 	return op, nil
 }

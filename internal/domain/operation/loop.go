@@ -192,6 +192,7 @@ func (s *Service) attempt(ctx context.Context, row *Stored, l lease.Lease) error
 		}
 	}
 	if err := r.do(ctx, &Claim{}); err != nil {
+		row.Note = r.Operation.Note
 		return err
 	}
 	return r.Close()

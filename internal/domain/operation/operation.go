@@ -62,8 +62,16 @@ type Kind struct {
 	// Handed means that the result goes to the request that carries the operation out and is never
 	// stored, so a repetition does not get it: the export of a key.
 	Handed bool
-	// Recorded means that an operation which is carried out at once is stored with its end.
+	// Recorded means that an operation which is carried out at once is stored with its end, except one of
+	// v1, whose answer has no place for its identifier.
 	Recorded bool
+	// Temporary means that all results are temporary documents in the document store, also those of
+	// documents that the request had itself. Results of v1 are not, whose answer has no place for their
+	// identifiers.
+	Temporary bool
+	// Private means that results are sealed wherever they are stored, also in an installation that stores
+	// documents as they are.
+	Private bool
 	// Check refuses an order that its owner may not give, sets its Action, and reports whether the
 	// policies want a confirmation. It is called when the order comes in and again before Do.
 	Check func(ctx context.Context, o *Order) (confirm bool, err error)
@@ -148,6 +156,8 @@ type Order struct {
 	// Found is what Describe leaves for Propose and Do.
 	Found any
 	Keep  Keep // nil: nothing is recorded beside the operation
+	// Noted is called with what Run.Note got. nil: it is not called.
+	Noted func(text string)
 	// Action is what the policies are asked about. Kind.Check sets it; 0: no policy is asked.
 	Action policy.Action
 
@@ -229,6 +239,8 @@ type Operation struct {
 	AwaitsPIN *fault.Error
 	Callback  string
 	Called    bool // the callback was accepted; only Find says it
+	// Note is what Run.Note got in this attempt. It is not stored.
+	Note string
 	// Answer is the result as the Renderer wrote it; empty before Completed, and without a Renderer.
 	Answer []byte
 

@@ -55,6 +55,25 @@ func (r *Run) AtOnce() bool { return r.row == nil }
 // Asked returns the action that the policies were asked about.
 func (r *Run) Asked() policy.Action { return r.order.Action }
 
+// recorded reports whether the operation is stored.
+func (r *Run) recorded() bool { return r.ID != "" }
+
+// Note takes what audit entries say of the attempt, such as the digest of a message: once before a key is used,
+// so that the entry of a failure has it, and again with what was done.
+func (r *Run) Note(text string) {
+	if r.Operation.Note = text; r.order.Noted != nil {
+		r.order.Noted(text)
+	}
+}
+
+// Hold closes c when the operation is closed, or when the attempt fails: what results are read from.
+func (r *Run) Hold(c io.Closer) { r.open = append(r.open, c.Close) }
+
+// Stores reports whether the result of the document with an index is a stored document.
+func (r *Run) Stores(i int) bool {
+	return r.Documents[i].OriginalRef != "" || r.kind.Temporary && r.Form != FormTransaction
+}
+
 // Order returns what is carried out.
 func (r *Run) Order() *Order { return r.order }
 
@@ -88,21 +107,25 @@ func (r *Run) Secret(into any) error {
 	return nil
 }
 
-// Save takes the result of the document with an index, and its name. The result of a stored document is stored.
+// Save takes the result of the document with an index, and its name. The result of a stored document is stored,
+// and with Kind.Temporary every result.
 func (r *Run) Save(ctx context.Context, i int, name string, made sig.Result) error {
 	d := &r.Documents[i]
-	if d.OriginalRef == "" {
-		d.Name, d.Content = name, made
-		return nil
+	if r.Stores(i) {
+		if r.batch == nil {
+			r.batch = r.service.docs.Documents.NewBatch(r.Owner)
+		}
+		ref, err := r.batch.Save(ctx, document.Description{
+			Name: name, Parent: d.OriginalRef, Temporary: r.kind.Temporary || r.order.opener.temporary[i], Private: r.kind.Private,
+		}, made)
+		if err != nil {
+			return err
+		}
+		d.RefID = ref
 	}
-	if r.batch == nil {
-		r.batch = r.service.docs.Documents.NewBatch(r.Owner)
+	if d.Name = name; d.OriginalRef == "" {
+		d.Content = made
 	}
-	ref, err := r.batch.Save(ctx, document.Description{Name: name, Parent: d.OriginalRef, Temporary: r.order.opener.temporary[i]}, made)
-	if err != nil {
-		return err
-	}
-	d.Name, d.RefID = name, ref
 	return nil
 }
 
@@ -134,14 +157,11 @@ func (r *Run) Spend(ctx context.Context, change func(ctx context.Context) (resul
 		return err
 	}
 	defer func() { r.spent = err == nil }()
-	if r.row == nil && !r.kind.Recorded {
-		return s.deps.Store.Atomic(ctx, lock.User(r.Owner.UserID), func(ctx context.Context) (err error) {
-			r.result, err = change(ctx)
-			return err
-		})
-	}
 	r.end()
-	row, err := s.withEnd(ctx, &r.Operation, r.kind.Purpose)
+	if !r.recorded() {
+		return r.change(ctx, change)
+	}
+	row, err := s.withEnd(ctx, &r.Operation, r.kind)
 	if err != nil {
 		return err
 	}
@@ -171,6 +191,34 @@ func (r *Run) Spend(ctx context.Context, change func(ctx context.Context) (resul
 		}
 	}
 	return err
+}
+
+// change is Spend for an operation that is not recorded.
+func (r *Run) change(ctx context.Context, change func(ctx context.Context) (result any, err error)) error {
+	if change == nil && r.batch == nil && r.order.Keep == nil {
+		return nil
+	}
+	kept, err := r.order.keep(ctx, &r.Operation)
+	if err != nil {
+		return err
+	}
+	var locked lock.Set
+	if change != nil {
+		locked = lock.User(r.Owner.UserID)
+	}
+	return r.service.deps.Store.Atomic(ctx, locked, func(ctx context.Context) (err error) {
+		if change != nil {
+			if r.result, err = change(ctx); err != nil {
+				return err
+			}
+		}
+		if r.batch != nil {
+			if err := r.batch.Record(ctx); err != nil {
+				return fault.Rollback(err)
+			}
+		}
+		return fault.Rollback(kept(ctx))
+	})
 }
 
 // end gives the operation its final state.
@@ -279,6 +327,9 @@ func (s *Service) writeEntry(ctx context.Context, op *Operation, phase, outcome 
 	}
 	if phase == audit.Done {
 		e.Detail = audit.WithHoldersOf(ctx, fmt.Sprintf("%d documents", len(op.Documents)))
+		if op.Note != "" {
+			e.Object += ", " + op.Note
+		}
 	}
 	return s.deps.Audit.Record(ctx, e)
 }
@@ -295,7 +346,7 @@ const (
 // later: with an asynchronous operation and one with a callback as long as the record is stored, with one
 // that its user confirmed until CompleteBefore, for a repeated call. The documents of op read what is
 // stored from then on.
-func (s *Service) withEnd(ctx context.Context, op *Operation, purpose confirm.Purpose) (row *Stored, err error) {
+func (s *Service) withEnd(ctx context.Context, op *Operation, k *Kind) (row *Stored, err error) {
 	asked := !op.ConfirmBefore.IsZero()
 	size := int64(0)
 	for i := range op.Documents {
@@ -308,7 +359,8 @@ func (s *Service) withEnd(ctx context.Context, op *Operation, purpose confirm.Pu
 	if row, err = op.stored(); err != nil {
 		return nil, err
 	}
-	if row.Purpose = purpose; size == 0 {
+	if row.Purpose = k.Purpose; size == 0 {
+		op.readResults(bytes.NewReader(nil)) // they are empty
 		return row, nil
 	}
 	if !row.returnsResults() && size <= smallAnswer {
@@ -332,7 +384,11 @@ func (s *Service) withEnd(ctx context.Context, op *Operation, purpose confirm.Pu
 		row.Bytes, until = size, op.KeepUntil
 	}
 	// Reading may begin at the last moment.
-	row.Results, err = s.docs.Blobs.KeepBlob(ctx, results, until.Add(slowest))
+	blobs := s.docs.Blobs
+	if k.Private && s.docs.Sealed != nil {
+		blobs = s.docs.Sealed
+	}
+	row.Results, err = blobs.KeepBlob(ctx, results, until.Add(slowest))
 	return row, err
 }
 

@@ -92,7 +92,11 @@ type Deps struct {
 type DocumentDeps struct {
 	Documents Documents // nil: RefId is refused
 	Blobs     Blobs     // what is needed after a request
-	// Scratch returns a document that is written once, and then read: results on their way to Blobs.
+	// Sealed is Blobs for results of kinds that are Private: what it stores is sealed, whatever Blobs does.
+	// Blobs opens it, too. nil: Blobs seals.
+	Sealed Blobs
+	// Scratch returns a document that is written once, and then read: results on their way to Blobs. Nothing
+	// of it is on disk in the clear.
 	Scratch   func() Scratch
 	Owners    OwnerCheck // nil: no check of the user when an operation is carried out without a request
 	Callbacks Callbacks
@@ -214,8 +218,8 @@ func (s *Service) check(o *Order) error {
 	return s.docs.Callbacks.Check(o.Callback)
 }
 
-// Start does what is ordered at once, and returns its result and, if the kind is recorded, the operation. If
-// it needs a confirmation, it stores an operation that waits for it, and an asynchronous order is stored
+// Start does what is ordered at once, and returns its result and, if the kind is recorded or has documents, the
+// operation, which has no identifier if it is not recorded. If it needs a confirmation, it stores an operation that waits for it, and an asynchronous order is stored
 // to be carried out later: op is that operation, and has not ended.
 //
 // Faults: those of the kind; authn_method_not_confirmed where the order refuses to wait, and for a user
@@ -256,7 +260,7 @@ func (s *Service) Start(ctx context.Context, o *Order) (op *Operation, result an
 		Parameters: o.Parameters, Description: o.Description, Documents: o.documents, Callback: o.Callback,
 		CreatedAt: now, UpdatedAt: now, ConfirmedAt: now, CompleteBefore: now.Add(s.settings.AsyncLife),
 	}
-	if k.Recorded || o.Async {
+	if k.Recorded && o.Form != FormTransaction || o.Async {
 		if begun.ID, err = s.newID(); err != nil {
 			return nil, nil, err
 		}
@@ -268,7 +272,7 @@ func (s *Service) Start(ctx context.Context, o *Order) (op *Operation, result an
 	if err := k.Do(ctx, r); err != nil {
 		return nil, nil, errors.Join(err, r.Operation.Close())
 	}
-	if k.Recorded {
+	if r.recorded() || len(r.Documents) > 0 {
 		op = &r.Operation
 	}
 	return op, r.result, r.check()
