@@ -15,6 +15,7 @@ import (
 	"tamga/internal/config"
 	"tamga/internal/domain/audit"
 	stored "tamga/internal/domain/document"
+	"tamga/internal/domain/encryption"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/operation"
 	"tamga/internal/domain/signing"
@@ -34,19 +35,24 @@ func (b *Base) kinds() []operation.Kind {
 	)
 }
 
-// newOperations adds signatures to the service of operations, and returns the web interface of v2.
-func (s *Services) newOperations(signer *signing.Service, documents *stored.Service) (*signing.Operations, signapi.Operating, error) {
+// newOperations adds signatures, encryption and decryption to the service of operations, and returns the web
+// interface of v2. Results of decryption are kept in sealed.
+func (s *Services) newOperations(signer *signing.Service, documents *stored.Service, sealed signing.Blobs) (*signing.Operations, signapi.Operating, error) {
 	operations := &signing.Operations{Service: s.Operations, Signer: signer, PINs: s.Keys, Templates: s.Config.Operations.TemplatesByID()}
-	if err := s.Operations.Add(operations.Kinds()...); err != nil {
+	messages := &encryption.Service{
+		Operations: s.Operations, Keys: s.Keys, Policy: s.Policies, Snapshots: signer, Scratch: signer.NewScratch, Now: s.DB.Now, Rand: rand.Reader,
+	}
+	if err := s.Operations.Add(append(operations.Kinds(), messages.Kinds()...)...); err != nil {
 		return nil, signapi.Operating{}, err
 	}
-	api := signapi.Operating{Realm: config.LocalIssuer, Operations: s.Operations, Signatures: operations}
+	api := signapi.Operating{Realm: config.LocalIssuer, Operations: s.Operations, Signatures: operations, Encryption: messages}
 	callbacks := operation.Callbacks{Messages: s.Messages, Render: api.Render}
 	if s.callbacks != nil {
 		callbacks.Check = s.callbacks.Check
 	}
 	s.Operations.Use(operation.DocumentDeps{
-		Documents: operation.DocumentStore{Service: documents}, Blobs: signer.Blobs, Scratch: signer.NewScratch, Owners: ownerCheck{s.Users, s.Tokens}, Callbacks: callbacks,
+		Documents: operation.DocumentStore{Service: documents}, Blobs: signer.Blobs, Sealed: sealed, Owners: ownerCheck{s.Users, s.Tokens}, Callbacks: callbacks,
+		Scratch: func() operation.Scratch { return signer.NewScratch() },
 	})
 	s.Messages.OpenBodies(operation.CallbackForm, s.Operations)
 	return operations, api, nil
@@ -98,11 +104,12 @@ func (s ownerCheck) MayAct(ctx context.Context, who audit.Principal) error {
 	return s.tokens.MayContinue(ctx, who)
 }
 
-// answers returns the store of answers to requests with an Idempotency-Key.
-func (s *Services) answers(signer *signing.Service) *signing.Answers {
+// answers returns the store of answers to requests with an Idempotency-Key. They may be plaintext of messages, so
+// they are sealed wherever they are stored.
+func (s *Services) answers(signer *signing.Service, sealed signing.Blobs) *signing.Answers {
 	c := &s.Config.Repetitions
 	return &signing.Answers{
-		Store: store.Answers{DB: s.DB}, Blobs: signer.Blobs, Spool: signer.Spool, Vault: s.ring, Now: s.DB.Now, Rand: rand.Reader,
+		Store: store.Answers{DB: s.DB}, Blobs: sealed, Spool: signer.Results, Vault: s.ring, Now: s.DB.Now, Rand: rand.Reader,
 		Rules:  signing.AnswerRules{Life: c.Life, Lease: c.Lease, Bytes: int64(c.UserBytes)},
 		Failed: func(err error) { s.log.Error("keeping answers", "error", err) },
 	}

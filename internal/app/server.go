@@ -123,7 +123,7 @@ func (m *serverMaker) openTracing(ctx context.Context) (err error) {
 func (m *serverMaker) makeSigner(context.Context) error {
 	two := &m.Config.TwoStep
 	m.signer = &signing.Service{
-		Formats: Formats(m.Config), Keys: m.Keys, Policy: m.Policies, Confirmation: m.Policies, Snapshots: store.Snapshots{DB: m.DB}, Spool: m.spool, Now: m.DB.Now, Rand: rand.Reader,
+		Formats: Formats(m.Config), Keys: m.Keys, Policy: m.Policies, Confirmation: m.Policies, Snapshots: store.Snapshots{DB: m.DB}, Spool: m.spool, Results: m.spool.Sealed(), Now: m.DB.Now, Rand: rand.Reader,
 		Evidence: m.network, BatchItems: m.Config.BatchItems,
 		Prepared: store.Prepared{DB: m.DB}, Blobs: blob.NewPrepared(m.storage), Container: containerCertificates,
 		TwoStep: signing.TwoStep{
@@ -143,13 +143,16 @@ func (m *serverMaker) makeSigner(context.Context) error {
 }
 
 func (m *serverMaker) makeOperations(context.Context) (err error) {
-	if m.server.operations, m.operating, err = m.newOperations(m.signer, m.documents); err != nil {
+	storage := m.storage
+	storage.Plain = false
+	sealed := blob.NewPrepared(storage)
+	if m.server.operations, m.operating, err = m.newOperations(m.signer, m.documents, sealed); err != nil {
 		return err
 	}
 	for form, by := range m.operating.Renderers() {
 		m.Operations.Render(form, by)
 	}
-	m.answers = m.Services.answers(m.signer)
+	m.answers = m.Services.answers(m.signer, sealed)
 	return nil
 }
 

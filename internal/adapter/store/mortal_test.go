@@ -173,7 +173,7 @@ func (m mortal) signs(t *testing.T, settings operation.Settings, deps operation.
 	if err := service.Add(o.Kinds()...); err != nil {
 		t.Fatal(err)
 	}
-	docs := operation.DocumentDeps{Documents: mortalDocuments{m}, Blobs: signer.Blobs, Scratch: signer.NewScratch, Callbacks: callbacks}
+	docs := operation.DocumentDeps{Documents: mortalDocuments{m}, Blobs: signer.Blobs, Scratch: func() operation.Scratch { return signer.NewScratch() }, Callbacks: callbacks}
 	service.Use(docs)
 	return o, docs
 }

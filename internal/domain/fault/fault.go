@@ -24,6 +24,8 @@ const (
 	InvalidSignatureParams = "invalid_signature_params"
 	InvalidCertificate     = "invalid_certificate"
 	InvalidPIN             = "invalid_pin"
+	ParametersRequired     = "parameters_required" // of encryption and decryption
+	InvalidRecipients      = "invalid_recipients"  // of encryption
 	UserNotFound           = "user_not_found"
 	InvalidObjectState     = "invalid_object_state"
 	WrongOperation         = "wrong_operation"

@@ -22,22 +22,28 @@ import (
 // Faults: invalid_certificate, also for the certificate of another user, wrong_operation for a key that only
 // signs, see vault.Decrypter, and temporarily_unavailable.
 func (s *Service) DecryptIn(ctx context.Context, snap *Snapshot, userID string, c *Certificate, pin string) (cms.Opening, error) {
+	if err := s.Decrypts(ctx, snap, userID, c); err != nil {
+		return cms.Opening{}, err
+	}
+	return cms.Opening{Certificate: c.X509, Key: &recipientKey{keys: s, snap: snap, certificate: c, pin: pin}}, nil
+}
+
+// Decrypts returns nil if a certificate decrypts for a user now, otherwise the fault of DecryptIn. Only the PIN
+// of its key is not asked for.
+func (s *Service) Decrypts(ctx context.Context, snap *Snapshot, userID string, c *Certificate) error {
 	if c.UserID != userID {
-		return cms.Opening{}, unknownCertificate()
+		return unknownCertificate()
 	}
 	if s.RefuseEnded {
 		if _, err := s.JudgeIn(ctx, snap, c, s.Now()); err != nil {
-			return cms.Opening{}, err
+			return err
 		}
 	}
 	key, _, err := s.key(ctx, snap, c)
 	if err != nil {
-		return cms.Opening{}, err
+		return err
 	}
-	if err := s.Holders.Decrypts(key); err != nil {
-		return cms.Opening{}, err
-	}
-	return cms.Opening{Certificate: c.X509, Key: &recipientKey{keys: s, snap: snap, certificate: c, pin: pin}}, nil
+	return s.Holders.Decrypts(key)
 }
 
 // recipientKey is the key of a certificate for one message. It implements cms.RecipientKey.

@@ -156,7 +156,7 @@ func (s *Operations) permitted(ctx context.Context, o *operation.Order) (confirm
 // snapshot returns a snapshot of the owner of an order, which later steps use too.
 func (s *Operations) snapshot(ctx context.Context, o *operation.Order) (*Snapshot, error) {
 	snap, _ := o.Fresh.(*Snapshot)
-	snap, err := s.Signer.current(ctx, o.Owner, snap)
+	snap, err := s.Signer.Current(ctx, o.Owner, snap)
 	if err == nil {
 		o.Fresh = snap
 	}

@@ -213,16 +213,22 @@ func describe(inputs []Input) string {
 	if name == "" {
 		name = inputs[0].RefID
 	}
+	return Describe(name, len(inputs))
+}
+
+// Describe returns a line for operation.Order.Description about n documents. name is that of the first one; "":
+// it has none.
+func Describe(name string, n int) string {
 	name = oneLine(name)
 	switch {
-	case len(inputs) == 1 && name == "":
+	case n == 1 && name == "":
 		return "1 document"
-	case len(inputs) == 1:
+	case n == 1:
 		return name
 	case name == "":
-		return fmt.Sprintf("%d documents", len(inputs))
+		return fmt.Sprintf("%d documents", n)
 	}
-	return fmt.Sprintf("%s and %d more", name, len(inputs)-1)
+	return fmt.Sprintf("%s and %d more", name, n-1)
 }
 
 // oneLine returns a name as one line of text: the first 200 runes, with spaces instead of

@@ -28,7 +28,6 @@ import (
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/keys"
-	"tamga/internal/domain/operation"
 	"tamga/internal/domain/policy"
 	"tamga/pki/chain"
 	"tamga/pki/suite"
@@ -75,6 +74,9 @@ type Service struct {
 	Snapshots Snapshots
 	Spool     Spool
 	Now       func() time.Time
+	// Results is the spool of results on their way: their files are sealed, because results may be plaintext.
+	// nil: Spool.
+	Results Spool
 
 	// Evidence supplies time stamps and revocation data. If it is nil, the formats refuse
 	// the levels that need them.
@@ -150,8 +152,13 @@ func (s *Service) NewIntake(ctx context.Context, snap *Snapshot) (*Intake, error
 	return nil, err
 }
 
-// NewScratch returns a document in memory or in the spool for results of operations.
-func (s *Service) NewScratch() operation.Scratch { return newIntake(s.Spool, nil) }
+// NewScratch returns a document in memory or in the spool of results, for results of operations.
+func (s *Service) NewScratch() *Intake {
+	if s.Results != nil {
+		return newIntake(s.Results, nil)
+	}
+	return newIntake(s.Spool, nil)
+}
 
 // Sign makes one signature. Faults: content_required, invalid_signature_params,
 // invalid_content, invalid_certificate, invalid_pin, access_denied, and Failed if other
@@ -227,7 +234,7 @@ type signer struct {
 // signer checks whether who may do action at once, then finds and verifies the
 // certificate with this identifier.
 func (s *Service) signer(ctx context.Context, who audit.Principal, snap *Snapshot, action policy.Action, identifier string) (*signer, error) {
-	snap, err := s.current(ctx, who, snap)
+	snap, err := s.Current(ctx, who, snap)
 	if err != nil {
 		return nil, err
 	}
@@ -240,7 +247,7 @@ func (s *Service) signer(ctx context.Context, who audit.Principal, snap *Snapsho
 // confirmable is signer for an action that the user confirms first: only the access policy
 // is checked.
 func (s *Service) confirmable(ctx context.Context, who audit.Principal, snap *Snapshot, action policy.Action, identifier string) (*signer, error) {
-	snap, err := s.current(ctx, who, snap)
+	snap, err := s.Current(ctx, who, snap)
 	if err != nil {
 		return nil, err
 	}

@@ -40,9 +40,9 @@ type Snapshots interface {
 // document is received slowly or takes long to hash, a new snapshot is read.
 const snapshotLife = 100 * time.Millisecond
 
-// current returns snap if it may be used for who, otherwise a new one. This is the only
+// Current returns snap if it may be used for who, otherwise a new one. This is the only
 // place where the age of a snapshot matters.
-func (s *Service) current(ctx context.Context, who audit.Principal, snap *Snapshot) (*Snapshot, error) {
+func (s *Service) Current(ctx context.Context, who audit.Principal, snap *Snapshot) (*Snapshot, error) {
 	now := s.Now()
 	if snap != nil && snap.UserID == who.UserID && now.Sub(snap.At) < snapshotLife {
 		return snap, nil
@@ -72,7 +72,7 @@ func (s *Service) permitCaller(ctx context.Context, who audit.Principal, snap *S
 	if who.UserID == "" {
 		return nil
 	}
-	snap, err := s.current(ctx, who, snap)
+	snap, err := s.Current(ctx, who, snap)
 	if err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func unconfirmed(why string) error {
 // decisions are repeated if the snapshot is too old: no key is used on a state older than
 // snapshotLife. The authority of an outside certificate is not asked a second time.
 func (s *Service) values(ctx context.Context, by *signer, pin string, digests []suite.Digest) ([][]byte, error) {
-	snap, err := s.current(ctx, by.who, by.snapshot)
+	snap, err := s.Current(ctx, by.who, by.snapshot)
 	if err != nil {
 		return nil, err
 	}
@@ -110,9 +110,14 @@ func (s *Service) values(ctx context.Context, by *signer, pin string, digests []
 			}
 		}
 	}
+	return s.Keys.SignIn(ctx, snap.KeysOf(by.who), by.certificate, pin, digests)
+}
+
+// KeysOf returns the part of the snapshot for package keys, with the mark of who.
+func (snap *Snapshot) KeysOf(who audit.Principal) *keys.Snapshot {
 	at := snap.Keys
-	at.PINMark = pinMark(by.who, snap)
-	return s.Keys.SignIn(ctx, &at, by.certificate, pin, digests)
+	at.PINMark = pinMark(who, snap)
+	return &at
 }
 
 // pinMark returns the circumstances under which a right PIN is recognized: the token, so that its

@@ -99,6 +99,7 @@ var computed = map[string][]string{
 	"AuditReport":    {confirm.AuditReport},
 	`"Execute" + op.Action`: {
 		"Execute" + policy.SignDocument.String(), "Execute" + policy.SignDocuments.String(), // see signing.actionOf
+		"Execute" + policy.DecryptDocument.String(), // see encryption.Service.permitted
 		// See keys.kinds, without the export of a key, which no process carries out alone.
 		"Execute" + policy.CreateRequest.String(), "Execute" + policy.ChangePin.String(), "Execute" + policy.RenewCertificate.String(), "Execute" + policy.RevokeCertificate.String(),
 		"Execute" + policy.HoldCertificate.String(), "Execute" + policy.UnholdCertificate.String(), "Execute" + policy.DeleteCertificate.String(),

@@ -41,7 +41,10 @@ type Redirect struct {
 
 // Stream answers Content as one JSON string with its Base64, which is encoded while it is
 // written.
-type Stream struct{ Content }
+type Stream struct {
+	Content
+	Header map[string]string // fields of the answer beside those of every one; nil: none
+}
 
 // JSON answers Content that writes JSON text itself.
 type JSON struct{ Content }
@@ -69,6 +72,7 @@ type answer struct {
 	policy   string // Content-Security-Policy; "" is that of Secured
 	status   int    // 0 is 200, or 302 with a location
 	cookie   *http.Cookie
+	header   map[string]string
 	size     int64
 	to       func(w io.Writer) error
 }
@@ -88,7 +92,7 @@ func prepare(value any) (answer, error) {
 		if v.Content == nil {
 			return answer{}, fmt.Errorf("rest: an answer without content")
 		}
-		return answer{kind: jsonType, size: 2 + encodedLen(v.Size()), to: v.encode}, nil
+		return answer{kind: jsonType, header: v.Header, size: 2 + encodedLen(v.Size()), to: v.encode}, nil
 	case JSON:
 		if v.Content == nil {
 			return answer{}, fmt.Errorf("rest: an answer without content")
@@ -167,6 +171,9 @@ func (a answer) send(w http.ResponseWriter) error {
 		w.Header()["Content-Type"] = jsonTypes
 	default:
 		w.Header().Set("Content-Type", a.kind)
+	}
+	for name, value := range a.header {
+		w.Header().Set(name, value)
 	}
 	if a.policy != "" {
 		w.Header().Set("Content-Security-Policy", a.policy)

@@ -42,7 +42,7 @@ func TestStreamInPieces(t *testing.T) {
 		}
 		want := `"` + base64.StdEncoding.EncodeToString(text) + `"`
 		for _, most := range []int{2, 100, 1 << 20} {
-			a, err := prepare(Stream{pieces{text, most, random}})
+			a, err := prepare(Stream{Content: pieces{text, most, random}})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -56,7 +56,7 @@ func TestWriteBase64(t *testing.T) {
 				t.Fatalf("%d bytes in pieces of %d: %d characters (%v), %d expected", length, size, got.Len(), err, len(want))
 			}
 			var quoted writes
-			if err := (Stream{c}).encode(&quoted); err != nil || quoted.String() != `"`+want+`"` {
+			if err := (Stream{Content: c}).encode(&quoted); err != nil || quoted.String() != `"`+want+`"` {
 				t.Fatalf("%d bytes in pieces of %d: %d characters in quotes (%v), %d expected", length, size, quoted.Len(), err, len(want)+2)
 			}
 			if most := (len(want)+2)/(wideSize-4) + 1; len(quoted.sizes) > most {

@@ -187,11 +187,11 @@ func open(t *testing.T, limits Limits) *fixture {
 			N int64 `path:"n"`
 		}) (Stream, error) {
 			audit.Changed(ctx, "")
-			return Stream{zeros(r.N)}, nil
+			return Stream{Content: zeros(r.N)}, nil
 		}),
 		Handle("GET /short", "Short", Anyone, func(ctx context.Context, _ struct{}) (Stream, error) {
 			audit.Changed(ctx, "something was made")
-			return Stream{liar{}}, nil
+			return Stream{Content: liar{}}, nil
 		}),
 		Handle("GET /unencodable", "Unencodable", Anyone, func(context.Context, struct{}) (any, error) { return func() {}, nil }),
 		Handle("GET /wait", "Wait", Anyone, func(ctx context.Context, _ struct{}) (None, error) {

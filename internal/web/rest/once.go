@@ -178,6 +178,8 @@ type head struct {
 	Code    string `json:"code,omitempty"`
 	Message string `json:"message,omitempty"`
 
+	Header map[string]string `json:"header,omitempty"` // of a stream
+
 	// The request that was carried out, and its object. With them, a reader of the audit
 	// log finds what a repetition delivered.
 	Request string `json:"request,omitempty"`
@@ -198,7 +200,7 @@ func keptForm(value any) (head, Content, error) {
 	case None:
 		return head{Form: formNone}, nil, nil
 	case Stream:
-		return head{Form: formStream}, v.Content, nil
+		return head{Form: formStream, Header: v.Header}, v.Content, nil
 	case JSON:
 		return head{Form: formJSON}, v.Content, nil
 	case File:
@@ -231,7 +233,7 @@ func (p *repetition) replay(call *call) (any, error) {
 	case formNone:
 		return None{}, nil
 	case formStream:
-		return Stream{body}, nil
+		return Stream{body, h.Header}, nil
 	case formJSON:
 		return JSON{body}, nil
 	case formFile:

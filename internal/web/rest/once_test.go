@@ -178,7 +178,7 @@ func onceSend(t *testing.T, url, who, key, extra, body string) (int, string) {
 func TestOnceAnswersTheSame(t *testing.T) {
 	for name, give := range map[string]func(n int) (any, error){
 		"value":  func(n int) (any, error) { return map[string]int{"n": n}, nil },
-		"stream": func(n int) (any, error) { return Stream{blob(strings.Repeat("x", n*1000))}, nil },
+		"stream": func(n int) (any, error) { return Stream{Content: blob(strings.Repeat("x", n*1000))}, nil },
 		"json":   func(n int) (any, error) { return JSON{blob(`{"n":` + strings.Repeat("1", n) + `}`)}, nil },
 		"file":   func(n int) (any, error) { return File{blob(strings.Repeat("x", n)), "a.bin", ""}, nil },
 		"none":   func(int) (any, error) { return None{}, nil },
@@ -313,7 +313,7 @@ func TestKeepInsideTheChange(t *testing.T) {
 	Mount(mux, "", &Gate{Audit: noAudit{}, Log: slog.New(slog.DiscardHandler), Once: a.begin}, []Route{
 		Handle("POST /do", "Do", Anyone, func(ctx context.Context, _ struct{}) (any, error) {
 			calls++
-			value := Stream{blob("result")}
+			value := Stream{Content: blob("result")}
 			record, err := Keep(ctx, value)
 			if err != nil {
 				return nil, err

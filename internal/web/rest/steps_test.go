@@ -71,7 +71,7 @@ func BenchmarkSteps(b *testing.B) {
 	routes := []Route{
 		HandleDocuments("POST /documents", "Sign", SignedIn, none, func(_ context.Context, docs *Documents[discard], o order) (any, error) {
 			_, err := docs.Open(o.Body.Content)
-			return Stream{bytes.NewReader(signed)}, err
+			return Stream{Content: bytes.NewReader(signed)}, err
 		}).Large().AnswerOnly(),
 		HandleDocuments("POST /signatures", "Verify", Anyone, none, func(_ context.Context, docs *Documents[discard], q question) ([]verdict, error) {
 			_, err := docs.Open(q.Body.Content)

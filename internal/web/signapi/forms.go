@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"tamga/internal/domain/audit"
+	"tamga/internal/domain/encryption"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/keys"
 	"tamga/internal/domain/operation"
@@ -32,13 +33,22 @@ import (
 //	acts       v1  the row of acts         act.plan                       row.answer, stored with the operation
 //	           v1  POST /transactions      transaction.read, act.plan      the identifier
 //	           v2  the row, below /v2      act.plan                       row.answer, stored with the operation
+//	decryption v1  POST /documents/decrypt decryptOne                     Stream
+//	           v1  POST /transactions      proposeDecryption              the identifier
+//	           v2  POST /v2/decryption     decryptMany                    Operating.render, also for callbacks
+//	encryption v1  POST /documents/encrypt encryptOne                     Stream
+//	           v2  POST /v2/encryption     encryptMany                    Operating.render
 //
 // With a confirmed token, the routes of v1 and v2 carry out what was confirmed, and the body may have nothing
-// but a PIN: signConfirmed (v1), start and upload read it for signatures, act.confirmed for acts. What is read
+// but a PIN: signConfirmed (v1), start and upload read it for signatures, decryptOne and decryptMany for decryption,
+// act.confirmed for acts. What is read
 // goes to Operating.begin (at once, or proposed) or to Operating.carryOut, whatever it is.
 
-// signs are the kinds of operations that the routes of signatures carry out.
-var signs = []string{signing.KindSign, signing.KindSeveral}
+// signs are the kinds of operations that the routes of signatures carry out, and decrypts those of decryption.
+var (
+	signs    = []string{signing.KindSign, signing.KindSeveral}
+	decrypts = []string{encryption.KindDecrypt}
+)
 
 // row is a row of acts. Its operations have one route of v1 and one of v2.
 type row struct {
@@ -61,7 +71,7 @@ var acts = []row{
 }
 
 // transaction is an OperationCode of v1. read makes the request of the row of acts that orders the same; it
-// is nil for signatures, and for actions that cannot be transactions.
+// is nil for signatures, decryption, and for actions that cannot be transactions.
 type transaction struct {
 	action policy.Action
 	read   func(p parameterList) (act, error)
@@ -254,12 +264,19 @@ func objectOf(p *keys.Plan) string {
 	return ""
 }
 
-// operationObject returns an operation on an object for an audit entry.
-func operationObject(id, object string) string {
-	if object != "" {
-		object = ", " + object
+// operationObject returns an operation and what it is about for an audit entry. An operation that is not stored
+// has no identifier.
+func operationObject(id string, about ...string) string {
+	var parts []string
+	if id != "" {
+		parts = append(parts, "operation "+id)
 	}
-	return "operation " + id + object
+	for _, one := range about {
+		if one != "" {
+			parts = append(parts, one)
+		}
+	}
+	return strings.Join(parts, ", ")
 }
 
 // begin does what is ordered at once, or creates the operation that waits. object is what it is about, for
@@ -269,7 +286,7 @@ func (o *Operating) begin(ctx context.Context, order *operation.Order, object st
 	if err != nil || op == nil {
 		return nil, result, err
 	}
-	rest.Concerning(ctx, operationObject(op.ID, object))
+	rest.Concerning(ctx, operationObject(op.ID, object, op.Note))
 	rest.Afterwards(ctx, op)
 	return op, result, nil
 }
@@ -277,8 +294,11 @@ func (o *Operating) begin(ctx context.Context, order *operation.Order, object st
 // carryOut carries out the operation that the token of the caller was issued for.
 func (o *Operating) carryOut(ctx context.Context, f operation.Form, kinds []string, c claim, keep operation.Keep) (*operation.Operation, error) {
 	who := rest.Caller(ctx)
-	rest.Concerning(ctx, operationObject(who.Confirmation, ""))
-	order := &operation.Claim{ID: who.Confirmation, Form: f, Kinds: kinds, About: c.about, PIN: c.pin, Keep: keep}
+	rest.Concerning(ctx, operationObject(who.Confirmation))
+	order := &operation.Claim{
+		ID: who.Confirmation, Form: f, Kinds: kinds, About: c.about, PIN: c.pin, Keep: keep,
+		Noted: func(text string) { rest.Concerning(ctx, operationObject(who.Confirmation, text)) },
+	}
 	if snap := snapshotOf(ctx); snap != nil {
 		order.Fresh = snap
 	}

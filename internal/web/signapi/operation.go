@@ -29,8 +29,8 @@ type operationAnswer = answerOf[any]
 // operationOf is an operation in the form of the signing service. Clients check its
 // statuses against closed sets, and treat any Error that is not empty as a failure.
 type operationOf[R any] struct {
-	ID               string `json:"Id"`
-	Status           string // one of the constants below
+	ID               *string `json:"Id"` // null: it is not stored
+	Status           string  // one of the constants below
 	Error            *string
 	ErrorDescription *string
 	ExpirationDate   int64 // Unix time in seconds
@@ -84,10 +84,10 @@ func saying(f *fault.Error) (code, message *string) {
 }
 
 // newOperation returns a finished operation of a caller, with a result or with a fault. id
-// is a GUID.
+// is a GUID, or "" for one that is not stored.
 func newOperation(id string, who audit.Principal, realm string, expires time.Time, result any, failed *fault.Error) answered {
 	o := answered{
-		ID: id, Status: operationCompleted, ExpirationDate: expires.Unix(),
+		ID: rest.OrNull(id), Status: operationCompleted, ExpirationDate: expires.Unix(),
 		UserLogin: who.Login, UserRealm: realm, UserID: who.UserID, Result: result,
 	}
 	if failed != nil {
@@ -98,7 +98,7 @@ func newOperation(id string, who audit.Principal, realm string, expires time.Tim
 }
 
 // processedDocument is the state of one document. Content, its last field, is written after
-// the others while the answer is sent.
+// the others while the answer is sent. Only messages that were decrypted have an Integrity.
 type processedDocument struct {
 	RefID               *string `json:"RefId"`
 	ContentInfo         *string
@@ -107,6 +107,7 @@ type processedDocument struct {
 	Status              string
 	Error               *string
 	ErrorDescription    *string
+	Integrity           string  `json:",omitempty"`
 	Content             *string // always null in this type
 }
 
@@ -192,6 +193,10 @@ func (d *processedDocument) appendHead(text []byte) []byte {
 		} else {
 			text = appendJSON(text, *field.value)
 		}
+	}
+	if d.Integrity != "" {
+		text = append(text, `,"Integrity":`...)
+		text = appendJSON(text, d.Integrity)
 	}
 	return append(text, `,"Content":`...)
 }

@@ -98,6 +98,7 @@ func (a *API) Routes() []rest.Route {
 	if o := a.deps.Operations; o != nil {
 		routes = append(routes, o.routes(take)...)
 		routes = append(routes, o.uploadRoute(take))
+		routes = append(routes, o.encryptionRoutes(take)...)
 		routes = append(routes, rest.HandleDocuments("POST /transactions", "CreateTransaction", rest.SignedIn, take, a.transact).Large().Once())
 	}
 	if a.deps.Management != nil {

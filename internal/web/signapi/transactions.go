@@ -44,6 +44,8 @@ func (a *API) transact(ctx context.Context, docs *documents, r transactionReques
 		return "", fault.New(fault.InvalidOperation, "OperationCode: want the number of an action, such as 2 (SignDocument) or 4 (SignDocuments)")
 	case t.signs():
 		op, err = a.deps.Operations.proposeSignature(ctx, docs, t.action, &r)
+	case t.action == policy.DecryptDocument:
+		op, err = a.deps.Operations.proposeDecryption(ctx, docs, &r)
 	case t.read == nil || a.deps.Management == nil:
 		return "", fault.Newf(fault.InvalidOperation, "OperationCode %d (%s) cannot be a transaction", code, t.action)
 	default:
@@ -119,7 +121,6 @@ func (o *Operating) proposeSignature(ctx context.Context, docs *documents, actio
 
 // transactionOrder reads the parameters and the documents of a transaction.
 func (o *Operating) transactionOrder(docs *documents, r *transactionRequest) (*signing.OperationOrder, error) {
-	b := &r.Body
 	texts, signature, err := r.split(append([]string{"signaturetype", "certificateid", "pincode"}, shownParameters...))
 	if err != nil {
 		return nil, err
@@ -134,15 +135,22 @@ func (o *Operating) transactionOrder(docs *documents, r *transactionRequest) (*s
 	if order.Type == "" {
 		return nil, fault.New(fault.InvalidSignatureParams, "Parameters: SignatureType is missing")
 	}
+	order.Inputs, err = r.documents(docs, string(texts["documentinfo"]))
+	return order, err
+}
+
+// documents returns the documents of a transaction. name is that of Document.
+func (r *transactionRequest) documents(docs *documents, name string) (list []signing.Input, err error) {
+	b := &r.Body
 	switch {
 	case !b.Document.Empty() && len(b.Documents) > 0:
 		return nil, fault.New(fault.InvalidParameters, "Document and Documents are both given: send one of them")
 	case !b.Document.Empty():
-		in := signing.Input{Name: string(texts["documentinfo"])}
+		in := signing.Input{Name: name}
 		if in.Content, err = docs.Open(b.Document); err != nil {
 			return nil, err
 		}
-		order.Inputs = []signing.Input{in}
+		list = []signing.Input{in}
 	}
 	for i := range b.Documents {
 		d := &b.Documents[i]
@@ -152,12 +160,12 @@ func (o *Operating) transactionOrder(docs *documents, r *transactionRequest) (*s
 				return nil, err
 			}
 		}
-		order.Inputs = append(order.Inputs, in)
+		list = append(list, in)
 	}
-	if len(order.Inputs) == 0 {
+	if len(list) == 0 {
 		return nil, fault.New(fault.ContentRequired, "Document is missing or empty: send the document as Base64, or several as Documents")
 	}
-	return order, nil
+	return list, nil
 }
 
 // proposeAct creates a transaction that changes keys or certificates.
@@ -330,9 +338,9 @@ func readValue(text string) (value, left string, ok bool) {
 	return b.String()[:end], "", !quoted
 }
 
-// onlyPIN is the fault of a request with a confirmed token that says what to sign.
+// onlyPIN is the fault of a request with a confirmed token that says what to do.
 func onlyPIN() error {
-	return fault.New(fault.InvalidOperation, "the access token is that of a confirmed operation: send {} or {\"Signature\":{\"PinCode\":...}}, the documents and parameters are those that were confirmed")
+	return fault.New(fault.InvalidOperation, "the access token is that of a confirmed operation: send {} or the PIN of the key, the documents and parameters are those that were confirmed")
 }
 
 // signConfirmed answers the result of a transaction in the form of v1.

@@ -57,7 +57,7 @@ func (o *Operating) upload(ctx context.Context, docs *documents, r uploadRequest
 		common = *b.Signature
 	}
 	if rest.Caller(ctx).Confirmation != "" {
-		return o.confirmed(ctx, operation.FormUpload, claim{
+		return o.confirmed(ctx, operation.FormUpload, signs, claim{
 			pin: string(common.PinCode),
 			more: len(b.Documents) > 0 || b.IsAsync != "" || b.Callback != "" || b.ForceConfirmation != "" ||
 				common.Type != "" || len(common.Parameters) > 0 || common.CertificateID != "",

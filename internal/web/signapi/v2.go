@@ -25,6 +25,7 @@ type Signatures interface {
 type Operating struct {
 	Operations Operations
 	Signatures Signatures
+	Encryption Encryption
 	// Realm is the name of the identity provider of the users.
 	Realm string
 }
@@ -75,7 +76,7 @@ func (o *Operating) start(ctx context.Context, docs *documents, r operationReque
 			c.pin = string(s.PinCode)
 			c.more = c.more || s.Type != "" || len(s.Parameters) > 0 || s.CertificateID != "" || s.ProcessingTemplateID != ""
 		}
-		return o.confirmed(ctx, operation.FormOperation, c)
+		return o.confirmed(ctx, operation.FormOperation, signs, c)
 	}
 	switch {
 	case len(b.BinaryData) == 0 && (s == nil || s.Type == "" && len(s.Parameters) == 0):
@@ -106,14 +107,8 @@ func (o *Operating) start(ctx context.Context, docs *documents, r operationReque
 func (o *Operating) orderSignatures(ctx context.Context, order *signing.OperationOrder, async, callback, force rest.Text) (_ rest.JSON, err error) {
 	order.Snapshot = snapshotOf(ctx)
 	order.Callback = strings.TrimSpace(string(callback))
-	for _, flag := range []struct {
-		name string
-		text rest.Text
-		to   *bool
-	}{{"IsAsync", async, &order.Async}, {"ForceConfirmation", force, &order.ForceConfirmation}} {
-		if *flag.to, err = truth(flag.name, flag.text, false); err != nil {
-			return rest.JSON{}, err
-		}
+	if order.Async, order.ForceConfirmation, err = whenAndHow(async, force); err != nil {
+		return rest.JSON{}, err
 	}
 	object := signatureObject(order)
 	keep, answer := o.keeping(object)
@@ -126,13 +121,21 @@ func (o *Operating) orderSignatures(ctx context.Context, order *signing.Operatio
 	return answer(op)
 }
 
+// whenAndHow reads IsAsync and ForceConfirmation.
+func whenAndHow(async, force rest.Text) (later, confirmed bool, err error) {
+	if later, err = truth("IsAsync", async, false); err == nil {
+		confirmed, err = truth("ForceConfirmation", force, false)
+	}
+	return later, confirmed, err
+}
+
 // confirmed carries out what the token of the caller was issued for, and keeps and returns the answer.
-func (o *Operating) confirmed(ctx context.Context, f operation.Form, c claim) (rest.JSON, error) {
+func (o *Operating) confirmed(ctx context.Context, f operation.Form, kinds []string, c claim) (rest.JSON, error) {
 	if c.more {
 		return rest.JSON{}, onlyPIN()
 	}
 	keep, answer := o.keeping("")
-	op, err := o.carryOut(ctx, f, signs, c, keep)
+	op, err := o.carryOut(ctx, f, kinds, c, keep)
 	if err != nil {
 		return rest.JSON{}, err
 	}
@@ -164,7 +167,7 @@ func (o *Operating) keeping(object string) (keep operation.Keep, answer func(*op
 			return nil, err
 		}
 		of = op
-		rest.Concerning(ctx, operationObject(op.ID, object))
+		rest.Concerning(ctx, operationObject(op.ID, object, op.Note))
 		return rest.Keep(ctx, kept)
 	}
 	return keep, func(op *operation.Operation) (rest.JSON, error) {
@@ -219,7 +222,7 @@ func (o *Operating) find(ctx context.Context, id string) (*operation.Operation, 
 		return nil, err
 	}
 	rest.Afterwards(ctx, op)
-	rest.Concerning(ctx, operationObject(op.ID, ""))
+	rest.Concerning(ctx, operationObject(op.ID))
 	return op, nil
 }
 
@@ -262,7 +265,7 @@ func (o *Operating) render(op *operation.Operation) (*pieces, error) {
 		}
 		one := processedDocument{
 			RefID: rest.OrNull(d.RefID), ContentInfo: rest.OrNull(d.Name),
-			OriginalRefID: rest.OrNull(d.OriginalRef), OriginalContentInfo: rest.OrNull(d.OriginalName), Status: shown,
+			OriginalRefID: rest.OrNull(d.OriginalRef), OriginalContentInfo: rest.OrNull(d.OriginalName), Status: shown, Integrity: d.Integrity,
 		}
 		one.Error, one.ErrorDescription = saying(failed)
 		if i > 0 {

@@ -49,6 +49,8 @@ func testConfirmationMatrix(t *testing.T, database string) {
 			t.Fatalf("%d %s", status, body)
 		}
 	}
+	own := &decrypting{confirming: c, token: token, text: []byte("text")}
+	message := own.encrypt(nil, own.certificate("gost2012-256", false))
 	// state is what the acts on keys change.
 	state := func() string {
 		t.Helper()
@@ -77,6 +79,7 @@ func testConfirmationMatrix(t *testing.T, database string) {
 		creates = "only creates an operation"
 	)
 	free := map[string]string{
+		"/documents/encrypt": noKey, "/encryption": noKey, "/documents/decrypt/parse": noKey, "/parse": noKey,
 		"/documents/hash": noKey, "/signatures/presign": noKey, "/signatures/postsign": noKey, "/signatures/enhance": noKey, "/documents/enhancesignature": noKey,
 		"/certificates/{id}/pin/check": no, "/certificates/{id}/default": no, "/certificates/{id}/friendlyname": no, "/keys/{id}/params": no,
 	}
@@ -85,6 +88,8 @@ func testConfirmationMatrix(t *testing.T, database string) {
 		"POST /documents/packagesignature": {{action: 4, body: fields{"Documents": []any{inline}, "Signature": signature}}},
 		"POST /v2/signature":               {{action: 2, body: fields{"BinaryData": []any{inline}, "Signature": signature}}, {action: 4, body: fields{"BinaryData": []any{inline, inline}, "Signature": signature}}},
 		"POST /tamga/operations":           {{action: 2, body: fields{"Documents": []any{fields{"Content": []byte("x")}}, "Signature": signature}}, {action: 4, body: fields{"Documents": []any{fields{"Content": []byte("x")}, fields{"Content": []byte("y"), "Signature": fields{"Type": "CAdES", "Parameters": fields{"CADESType": "BES"}}}}, "Signature": signature}}},
+		"POST /documents/decrypt":          {{action: 8, body: fields{"Content": message, "Decryption": fields{"Type": 0}}}},
+		"POST /v2/decryption":              {{action: 8, body: fields{"BinaryData": []any{fields{"Content": message}}, "Decryption": fields{"Type": 0}}}},
 		"POST /requests":                   {{action: 16, body: fields{"AuthorityId": 1}}, {action: 64, body: fields{"Parameters": fields{"RequestType": "Renew", "ActiveCertId": certificate, "ActiveCertPin": firstPIN}}}},
 		"POST /keys/generate":              {{action: 16, body: fields{"AlgId": 11849}}},
 		"POST /certificates":               {{action: 16, body: fields{"Certificate": "bm90aGluZw=="}, fault: "invalid_certificate_format"}},

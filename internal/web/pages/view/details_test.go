@@ -74,7 +74,7 @@ func quotedText(e ast.Expr) (string, bool) {
 func TestDetails(t *testing.T) {
 	domain := func(name string) string { return filepath.Join("../../../domain", name) }
 	messages := faultsOf(t, "..", "../*", domain("contact"), domain("approval"), domain("oath"), domain("confirm"), domain("keys"), domain("document"), domain("user"), domain("password"),
-		domain("signing"), domain("signin"), domain("device"), domain("policy"), domain("notify"), domain("passkey"), domain("token"), domain("reach"),
+		domain("signing"), domain("encryption"), domain("vault"), domain("signin"), domain("device"), domain("policy"), domain("notify"), domain("passkey"), domain("token"), domain("reach"),
 		"../../rest/limit", "../../umsapi", "../../rest", "../../../adapter/print", "../../../adapter/store", "../../../adapter/webhook", "../../../app")
 	if len(messages) < 400 {
 		t.Fatalf("only %d messages", len(messages))

@@ -7,11 +7,13 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"encoding/pem"
 	"fmt"
 	"maps"
 	"mime/multipart"
 	"net/http"
 	"net/url"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -396,6 +398,15 @@ func (w *exampleWorld) names(o *apiOperation) []string {
 	if o.names("<signed message>") {
 		text := w.want(w.bearer, "POST", w.Dev.BaseURL+"/api/documents", tamgatest.Request([]byte("Hello"), "CAdES", 0, tamgatest.Parameters{"IsDetached": "False"}))
 		names = append(names, "<signed message>", jsonText(w.t, text))
+	}
+	if o.names("<encrypted message>") {
+		own, err := os.ReadFile(filepath.Join(w.Dir, w.Cert("gost2012-256", false).PEM))
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		block, _ := pem.Decode(own)
+		text := w.want(w.bearer, "POST", w.Dev.BaseURL+"/api/documents/encrypt", map[string]any{"Content": []byte("Hello"), "Encryption": map[string]any{"Type": "CMS", "Certificates": [][]byte{block.Bytes}}})
+		names = append(names, "<encrypted message>", jsonText(w.t, text))
 	}
 	return names
 }

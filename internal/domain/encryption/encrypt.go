@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package encryption
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strings"
+
+	"tamga/internal/domain/audit"
+	"tamga/internal/domain/confirm"
+	"tamga/internal/domain/fault"
+	"tamga/internal/domain/operation"
+	"tamga/internal/domain/signing"
+	"tamga/pki/cms"
+	"tamga/pki/x509gost"
+)
+
+// EncryptOrder is a request to encrypt documents. The caller closes its documents, but not before the operation is
+// closed.
+type EncryptOrder struct {
+	Type       Type
+	Recipients [][]byte // certificates, DER
+	Params     map[string]string
+	Documents  []Input
+
+	Form     operation.Form
+	Snapshot *signing.Snapshot
+	Keep     operation.Keep
+	Noted    func(text string) // see operation.Run.Note; nil: none
+}
+
+// Parameters of encryption. Names and values are in any letter case.
+const (
+	ParamAlgorithm    = "Algorithm"     // of the content: a name of ciphers
+	ParamIntegrity    = "Integrity"     // OMAC or None
+	ParamManagement   = "KeyManagement" // Transport or Agreement, for GOST keys
+	ParamAllowInvalid = "AllowInvalid"  // True: recipients may be expired or revoked
+)
+
+// ciphers are those of ParamAlgorithm. Without the parameter it is GOST 28147-89 if a recipient has a GOST key, else
+// AES256-CBC.
+var ciphers = []*cms.ContentCipher{cms.GOST28147, cms.Magma, cms.Kuznyechik, cms.AES256CBC, cms.AES256GCM}
+
+// MaxKeys is the number of encrypted keys in all messages of one order: recipients times documents. Each costs a
+// key agreement.
+const MaxKeys = 10_000
+
+// encryptPlan is the plan of an order, which is carried out at once.
+type encryptPlan struct {
+	recipients   []*x509gost.Certificate
+	at           []int // index of each in the order
+	form         cms.Encryption
+	allowInvalid bool
+	invalid      int // recipients that AllowInvalid allows
+}
+
+// Encrypting checks an order and returns it for package operation. Faults: content_required, invalid_recipients,
+// invalid_parameters, temporarily_unavailable.
+func (s *Service) Encrypting(ctx context.Context, who audit.Principal, o *EncryptOrder) (*operation.Order, error) {
+	if err := checkInputs(o.Documents); err != nil {
+		return nil, err
+	}
+	p, err := s.readParams(o.Params)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.setRecipients(ctx, p, o.Recipients, len(o.Documents)); err != nil {
+		return nil, err
+	}
+	order := &operation.Order{
+		Kind: KindEncrypt, Form: o.Form, Owner: who, Confirming: operation.Refuses,
+		Plan: p, Inputs: inputs(o.Documents), Description: signing.Describe(firstName(o.Documents), len(o.Documents)), Keep: o.Keep, Noted: o.Noted,
+	}
+	if o.Snapshot != nil {
+		order.Fresh = o.Snapshot
+	}
+	return order, nil
+}
+
+// readParams reads the parameters of encryption.
+func (s *Service) readParams(params map[string]string) (*encryptPlan, error) {
+	p := &encryptPlan{form: cms.Encryption{Rand: s.Rand}}
+	integrity := ""
+	for name, value := range params {
+		refused := func(want string) error {
+			return fault.Newf(fault.InvalidParameters, "Encryption.Parameters: %s: %.40q: want %s", name, value, want)
+		}
+		is := func(other string) bool { return strings.EqualFold(strings.TrimSpace(value), other) }
+		switch {
+		case strings.EqualFold(name, ParamAlgorithm):
+			var known []string
+			for _, c := range ciphers {
+				if known = append(known, c.Name); is(c.Name) {
+					p.form.Cipher = c
+				}
+			}
+			if p.form.Cipher == nil {
+				return nil, refused(strings.Join(known, ", "))
+			}
+		case strings.EqualFold(name, ParamIntegrity):
+			if integrity = strings.ToLower(strings.TrimSpace(value)); integrity != "omac" && integrity != "none" {
+				return nil, refused("OMAC or None")
+			}
+		case strings.EqualFold(name, ParamManagement):
+			if p.form.Agreement = is("Agreement"); !p.form.Agreement && !is("Transport") {
+				return nil, refused("Transport or Agreement")
+			}
+		case strings.EqualFold(name, ParamAllowInvalid):
+			if p.allowInvalid = is("True") || is("1"); !p.allowInvalid && !is("False") && !is("0") {
+				return nil, refused("True or False")
+			}
+		default:
+			return nil, fault.Newf(fault.InvalidParameters, "Encryption.Parameters: %.64q is unknown: the parameters are %s, %s, %s and %s", name, ParamAlgorithm, ParamIntegrity, ParamManagement, ParamAllowInvalid)
+		}
+	}
+	omac := p.form.Cipher == cms.Magma || p.form.Cipher == cms.Kuznyechik
+	switch {
+	case integrity == "omac" && !omac:
+		return nil, fault.New(fault.InvalidParameters, "Encryption.Parameters: Integrity: only Magma and Kuznyechik have OMAC: give one of them as Algorithm")
+	case integrity == "none" && p.form.Cipher == cms.AES256GCM:
+		return nil, fault.New(fault.InvalidParameters, "Encryption.Parameters: Integrity: AES256-GCM always has an authentication code")
+	}
+	p.form.WithoutIntegrity = integrity == "none"
+	return p, nil
+}
+
+// setRecipients reads and checks the certificates of the recipients. One that is given twice counts once.
+func (s *Service) setRecipients(ctx context.Context, p *encryptPlan, list [][]byte, documents int) error {
+	switch {
+	case len(list) == 0:
+		return fault.New(fault.InvalidRecipients, "Encryption.Certificates is missing or empty: send the certificates of the recipients")
+	case len(list) > MaxKeys/documents:
+		return fault.Newf(fault.InvalidRecipients, "%d documents for %d recipients: at most %d encrypted keys are made in one request", documents, len(list), MaxKeys)
+	}
+	now := s.Now()
+	seen := make(map[string]bool, len(list))
+	for i, der := range list {
+		if seen[string(der)] {
+			continue
+		}
+		seen[string(der)] = true
+		cert, err := x509gost.ParseCertificate(der)
+		if err != nil {
+			return ofRecipient(i, fault.New(fault.InvalidRecipients, "want a certificate (X.509, DER) as Base64").With(err))
+		}
+		if cert.Suite == nil {
+			return ofRecipient(i, fault.New(fault.InvalidRecipients, "its key cannot receive messages").With(cert.KeyError))
+		}
+		err = s.Keys.Receives(ctx, cert, now)
+		if p.allowInvalid && (fault.Is(err, fault.InvalidRecipients) || fault.Is(err, fault.Unavailable)) {
+			p.invalid++
+			err = nil
+		}
+		if err != nil {
+			return ofRecipient(i, err)
+		}
+		p.recipients, p.at = append(p.recipients, cert), append(p.at, i)
+	}
+	return nil
+}
+
+// ofRecipient names the certificate that a fault is about.
+func ofRecipient(i int, err error) error {
+	f, refused := fault.As(err)
+	if !refused {
+		return err
+	}
+	named := *f
+	named.Message = fmt.Sprintf("Encryption.Certificates[%d]: %s", i, f.Message)
+	return &named
+}
+
+// certificateOf reads a certificate in Base64.
+func certificateOf(text string) (*x509gost.Certificate, error) {
+	der, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(text), ""))
+	if err != nil {
+		return nil, err
+	}
+	return x509gost.ParseCertificate(der)
+}
+
+// encryptKind is encryption for package operation: always at once, and not stored.
+func (s *Service) encryptKind() operation.Kind {
+	return operation.Kind{Name: KindEncrypt, Version: 1, Purpose: confirm.ForOperation, Temporary: true, Check: free, Do: s.encrypt}
+}
+
+// encryptRun encrypts the documents of an order.
+type encryptRun struct {
+	*Service
+	run     *operation.Run
+	plan    *encryptPlan
+	scratch *signing.Intake // the last one of the results that stay open; nil: none
+	total   total
+}
+
+// encrypt implements operation.Kind.Do.
+func (s *Service) encrypt(ctx context.Context, run *operation.Run) error {
+	r := &encryptRun{Service: s, run: run, plan: run.Order().Plan.(*encryptPlan)}
+	if err := run.Order().Each(ctx, func(from int, in []operation.Opened) error { return r.portion(ctx, from, in) }); err != nil {
+		return err
+	}
+	r.note()
+	if err := ended(run); err != nil {
+		return err
+	}
+	return run.Spend(ctx, nil)
+}
+
+// portion encrypts some of the documents.
+func (r *encryptRun) portion(ctx context.Context, from int, in []operation.Opened) error {
+	for i := range in {
+		err := r.one(ctx, from+i, &in[i])
+		f, refused := fault.As(err)
+		switch {
+		case err == nil:
+		case !refused || f.Code == fault.InvalidRecipients: // of all documents
+			return err
+		default:
+			r.total.refused++
+			r.run.Refuse(from+i, f)
+		}
+	}
+	return nil
+}
+
+// one encrypts a document and saves the message.
+func (r *encryptRun) one(ctx context.Context, i int, in *operation.Opened) (err error) {
+	switch {
+	case in.Err != nil:
+		return in.Err
+	case in.Document == nil || in.Document.Size() == 0:
+		return noDocument()
+	}
+	d := &r.run.Documents[i]
+	stays := d.OriginalRef == "" // otherwise the document store has a copy
+	made := r.scratch
+	switch {
+	case !stays || made == nil:
+		made = r.Scratch()
+	default:
+		if made, err = made.Sibling(); err != nil {
+			return err
+		}
+	}
+	r.run.Hold(made)
+	if stays {
+		r.scratch = made
+	}
+	size := in.Document.Size()
+	err = cms.Encrypt(ctx, made, operation.NewSection(in.Document, 0, size), size, r.plan.recipients, r.plan.form)
+	if refused, is := errors.AsType[*cms.RecipientError](err); is {
+		return fault.Newf(fault.InvalidRecipients, "Encryption.Certificates[%d]: %v", r.plan.at[refused.Index], refused.Err).With(err)
+	}
+	if err != nil {
+		return err
+	}
+	if err := made.Finish(); err != nil {
+		return err
+	}
+	digest, err := digestOf(ctx, made)
+	if err != nil {
+		return err
+	}
+	r.total.add(digest, made.Size())
+	r.total.plain += size
+	err = r.run.Save(ctx, i, sealedName(d.OriginalName), operation.NewSection(made, 0, made.Size()))
+	if err == nil && !stays {
+		err = made.Close()
+	}
+	return err
+}
+
+// note tells audit entries what was done.
+func (r *encryptRun) note() {
+	const most = 16
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d recipients", len(r.plan.recipients))
+	for i, c := range r.plan.recipients {
+		if i == most {
+			b.WriteString(", ...")
+			break
+		}
+		fmt.Fprintf(&b, ", certificate %x", c.SerialNumber)
+	}
+	if r.plan.invalid > 0 {
+		fmt.Fprintf(&b, ", %d of them not valid (%s)", r.plan.invalid, ParamAllowInvalid)
+	}
+	fmt.Fprintf(&b, "; %s, plaintext of %d bytes", &r.total, r.total.plain)
+	r.run.Note(b.String())
+}
