@@ -396,7 +396,7 @@ func (o *opener) makeKeys(context.Context) error {
 		Rand: rand.Reader, Now: o.DB.Now, PINAttempts: c.PIN.Attempts, PINMode: keys.PINMode(c.PIN.Mode), PINLength: c.PIN.MinLength, SimplePINs: c.PIN.AllowSimple,
 		Exportable: c.Certificates.Exportable, ExportableByUsers: c.Certificates.ExportableByUsers,
 		Policy: o.Policies, Confirmation: o.Policies, Events: o.Messages, Profiles: profiles{o.Users, enrolment.Proves()},
-		Enrolment: enrolment, Evidence: o.status, StatusAge: c.Certificates.StatusAge,
+		Enrolment: enrolment, Evidence: o.status, StatusAge: c.Certificates.StatusAge, RefuseEnded: !c.Decryption.EndedCertificates,
 	})
 	return err
 }

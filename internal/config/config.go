@@ -101,6 +101,12 @@ type Config struct {
 	Documents Documents `yaml:"documents"`
 	// Requests of v2.
 	Operations Operations `yaml:"operations"`
+	// Decryption of messages.
+	Decryption struct {
+		// Whether certificates that are expired, revoked or on hold open messages, as far as their keys
+		// are still kept. Otherwise what was encrypted for them before stays closed.
+		EndedCertificates bool `yaml:"ended_certificates" default:"true"`
+	} `yaml:"decryption"`
 	// Answers kept for requests with an Idempotency-Key.
 	Repetitions Repetitions `yaml:"repetitions"`
 	// `sqlite:PATH` (created if missing) or `postgres://USER@HOST:PORT/NAME`

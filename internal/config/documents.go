@@ -14,7 +14,8 @@ import (
 // Documents configures stored documents.
 type Documents struct {
 	// Whether document bytes are stored in the clear, including those of two steps. Otherwise they
-	// are sealed with the master key. Documents stored the other way stay readable.
+	// are sealed with the master key. Documents stored the other way stay readable. What was decrypted
+	// is always sealed.
 	Plain bool `yaml:"plain"`
 	// Size up to which a document is kept in the database instead of in `blob_dir` or the bucket: stored
 	// documents, those of two steps and of operations. Encrypted all the same. 0: none.

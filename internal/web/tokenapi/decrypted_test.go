@@ -400,3 +400,43 @@ func testOpenSSLOverHTTP(t *testing.T, database string) {
 		}
 	}
 }
+
+// TestEndedCertificatesDecrypt revokes a certificate: it opens what was encrypted for it before, unless
+// decryption.ended_certificates is off. Nothing is encrypted for it any more, unless the sender insists.
+func TestEndedCertificatesDecrypt(t *testing.T) {
+	for _, allowed := range []bool{true, false} {
+		t.Run(fmt.Sprint(allowed), func(t *testing.T) {
+			t.Parallel()
+			d := startDecrypting(t, "", "--set", fmt.Sprintf("decryption.ended_certificates=%t", allowed))
+			cert, der := d.Cert("rsa-2048", false), d.certificate("rsa-2048", false)
+			own := object{"Type": 0, "CertificateId": cert.ID}
+			message := d.encrypt(nil, der)
+			if status, body := d.Call("POST", fmt.Sprintf("/api/certificates/%d/status", cert.ID), d.token, object{"Status": "REVOKED"}); status != 200 {
+				t.Fatalf("%d %s", status, body)
+			}
+			status, _, list := d.send("POST", "/api/documents/decrypt/parse", d.token, object{"Content": message, "Decryption": object{"Type": 0}})
+			if allowed {
+				_, _, body := d.send("POST", "/api/documents/decrypt", d.token, object{"Content": message, "Decryption": own})
+				if got := plain(t, 200, body); !bytes.Equal(got, d.text) || string(list) != fmt.Sprintf("[%d]", cert.ID) {
+					t.Errorf("%d bytes; parse: %s", len(got), list)
+				}
+			} else {
+				d.refused(d.token, 400, "invalid_certificate", "POST", "/api/documents/decrypt", object{"Content": message, "Decryption": own})
+				d.refused(d.token, 400, "invalid_certificate", "POST", "/api/documents/decrypt", object{"Content": message, "Decryption": object{"Type": 0}})
+				d.refused(d.token, 400, "invalid_certificate", "POST", "/api/v2/decryption", object{"ForceConfirmation": true, "BinaryData": []any{object{"Content": message}}, "Decryption": own})
+				if status != 200 || string(list) != "[]" {
+					t.Errorf("parse: %d %s", status, list)
+				}
+			}
+			order := object{"Content": d.text, "Encryption": object{"Type": 0, "Certificates": [][]byte{d.certificate("gost2012-256", false), der}}}
+			if why := d.refused(d.token, 400, "invalid_recipients", "POST", "/api/documents/encrypt", order); why != "Encryption.Certificates[1]: the certificate is revoked or on hold" {
+				t.Error(why)
+			}
+			order["Encryption"].(object)["Parameters"] = object{"AllowInvalid": true}
+			d.Signed("POST", "/api/documents/encrypt", d.token, order)
+			if entries := d.Command("audit", "--operation", "EncryptDocument", "--json"); !strings.Contains(entries, "2 recipients") || !strings.Contains(entries, "1 of them not valid (AllowInvalid)") {
+				t.Errorf("audit entries: %.2000s", entries)
+			}
+		})
+	}
+}
