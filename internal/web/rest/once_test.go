@@ -172,13 +172,13 @@ func onceSend(t *testing.T, url, who, key, extra, body string) (int, string) {
 	if response.StatusCode == http.StatusConflict && response.Header.Get("Retry-After") == "" {
 		t.Error("409 without Retry-After")
 	}
-	return response.StatusCode, string(text)
+	return response.StatusCode, response.Header.Get("X-Note") + string(text)
 }
 
 func TestOnceAnswersTheSame(t *testing.T) {
 	for name, give := range map[string]func(n int) (any, error){
 		"value":  func(n int) (any, error) { return map[string]int{"n": n}, nil },
-		"stream": func(n int) (any, error) { return Stream{Content: blob(strings.Repeat("x", n*1000))}, nil },
+		"stream": func(n int) (any, error) { return Stream{blob(strings.Repeat("x", n*1000)), map[string]string{"X-Note": "kept"}}, nil },
 		"json":   func(n int) (any, error) { return JSON{blob(`{"n":` + strings.Repeat("1", n) + `}`)}, nil },
 		"file":   func(n int) (any, error) { return File{blob(strings.Repeat("x", n)), "a.bin", ""}, nil },
 		"none":   func(int) (any, error) { return None{}, nil },
@@ -189,6 +189,9 @@ func TestOnceAnswersTheSame(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			server, calls := onceServer(t, &answers{kept: map[string]*keptAnswer{}}, func(n int, _ string) (any, error) { return give(n) })
 			status, first := onceSend(t, server.URL+"/do", "1", "key", "", "body")
+			if noted := strings.HasPrefix(first, "kept"); noted != (name == "stream") {
+				t.Errorf("the answer has its header: %t", noted)
+			}
 			for _, path := range []string{"/do", "/do/"} {
 				for _, key := range []string{"key", `"key"`} {
 					if s, again := onceSend(t, server.URL+path, "1", key, "", "body"); s != status || again != first {

@@ -34,6 +34,7 @@ type typedDocument struct {
 	OriginalContentInfo     *string
 	Status                  oneOf[documentStatuses]
 	Error, ErrorDescription *string
+	Integrity               string
 }
 
 type typedInfo struct {

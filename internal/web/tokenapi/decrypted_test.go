@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"tamga/gost/streebog"
 	"tamga/internal/judge"
 	"tamga/internal/tamgatest"
 )
@@ -438,5 +439,189 @@ func TestEndedCertificatesDecrypt(t *testing.T) {
 				t.Errorf("audit entries: %.2000s", entries)
 			}
 		})
+	}
+}
+
+// TestChangedMessages changes messages bit by bit. A changed bit that a MAC or a wrap covers releases no byte, and each
+// change has the one answer. A change of content that nothing covers decrypts to other bytes, and the answer says
+// that nothing covers it.
+func TestChangedMessages(t *testing.T) {
+	d := startDecrypting(t, "")
+	d.text = d.text[:3000]
+	der := d.certificate("gost2012-256", false)
+	ask := func(message []byte) (int, http.Header, []byte) {
+		return d.send("POST", "/api/documents/decrypt", d.token, object{"Content": message, "Decryption": object{"Type": 0}})
+	}
+	answers := map[string]int{}
+	refusal := func(name string, message []byte) {
+		t.Helper()
+		status, header, body := ask(message)
+		if status != 400 || header.Get("Tamga-Integrity") != "" || bytes.Contains(body, []byte("A line")) {
+			t.Errorf("%s: %d %.300s", name, status, body)
+		}
+		answers[string(body)]++
+	}
+	flip := func(message []byte, at int, bit byte) []byte {
+		changed := bytes.Clone(message)
+		changed[at] ^= bit
+		return changed
+	}
+
+	protected := d.encrypt(object{"Algorithm": "Kuznyechik"}, der)
+	status, header, body := ask(protected)
+	if got := plain(t, status, body); !bytes.Equal(got, d.text) || header.Get("Tamga-Integrity") != "Verified" {
+		t.Fatalf("%d bytes, %q", len(got), header.Get("Tamga-Integrity"))
+	}
+	// The content ends before the attribute with its code, which is last.
+	end := bytes.LastIndex(protected, []byte{0x2a, 0x85, 0x03, 0x07, 0x01, 0x00, 0x06, 0x01, 0x01}) - 6
+	for i := 0; i < len(d.text); i += 97 {
+		refusal(fmt.Sprintf("content, byte %d", i), flip(protected, end-len(d.text)+i, 1<<(i%8)))
+	}
+	for i := range 16 {
+		refusal(fmt.Sprintf("code, byte %d", i), flip(protected, len(protected)-1-i, 1<<(i%8)))
+	}
+
+	bare := d.encrypt(nil, der)
+	at := len(bare) - len(d.text)
+	status, header, body = ask(flip(bare, at+100, 4))
+	if got := plain(t, status, body); bytes.Equal(got, d.text) || len(got) != len(d.text) || header.Get("Tamga-Integrity") != "None" {
+		t.Errorf("a bit that nothing covers: %d bytes, %q", len(got), header.Get("Tamga-Integrity"))
+	}
+	// The encrypted key and its MAC, in the transport of RFC 4490: SEQ{SEQ{OCTET STRING 32, OCTET STRING 4}, ...}.
+	key := bytes.Index(bare, []byte{0x30, 0x28, 0x04, 0x20})
+	if key < 0 {
+		t.Fatal("the message has no encrypted key")
+	}
+	for i := range 32 {
+		refusal(fmt.Sprintf("encrypted key, byte %d", i), flip(bare, key+4+i, 1<<(i%8)))
+	}
+	for i := range 4 {
+		refusal(fmt.Sprintf("MAC of the key, byte %d", i), flip(bare, key+38+i, 1<<(i%8)))
+	}
+	// A message for another key under the name of this certificate is a wrong key.
+	if len(answers) != 1 {
+		t.Errorf("%d different answers: %v", len(answers), answers)
+	}
+	for answer := range answers {
+		if !strings.Contains(answer, `"error":"invalid_content"`) || !strings.Contains(answer, "does not decrypt") {
+			t.Error(answer)
+		}
+	}
+	// v2 says the same of its only message, and of one of several. Their plaintext is not stored.
+	bad := object{"Content": flip(protected, len(protected)-1, 1), "ContentInfo": "bad"}
+	d.refused(d.token, 400, "invalid_content", "POST", "/api/v2/decryption", object{"BinaryData": []any{bad}, "Decryption": object{"Type": 0}})
+	p := operationOf2(d, "/api/v2/decryption", d.token, object{"BinaryData": []any{bad, object{"Content": protected}}, "Decryption": object{"Type": 0}})
+	if r := p.Operation.Result.ProcessedDocuments; r[0].Status != "Error" || *r[0].Error != "invalid_content" || r[0].RefID != "" || r[0].Content != nil || r[0].Integrity != "" ||
+		r[1].Status != "Completed" || !bytes.Equal(r[1].Content, d.text) || r[1].Integrity != "Verified" {
+		t.Errorf("%+v", r)
+	}
+	// A confirmed operation is all or none, and stays Confirmed.
+	id := d.operate("POST", "/api/v2/decryption", d.token, object{"ForceConfirmation": true, "BinaryData": []any{object{"Content": protected}, bad}, "Decryption": object{"Type": 0}})
+	confirmed := d.confirm(d.token, id)
+	d.refused(confirmed, 400, "invalid_content", "POST", "/api/v2/decryption", object{})
+	if state := d.state(d.token, id); state != "Confirmed" {
+		t.Errorf("the operation is %s", state)
+	}
+	// The audit log names certificate, digest and size of a message that failed.
+	entries := d.Command("audit", "--operation", "DecryptDocument", "--json")
+	digest := streebog.Sum256(bad["Content"].([]byte))
+	if !strings.Contains(entries, fmt.Sprintf("message %x of %d bytes", digest, len(protected))) || !strings.Contains(entries, "integrity Verified of 1") || !strings.Contains(entries, fmt.Sprintf("certificate %d, message", d.Cert("gost2012-256", false).ID)) {
+		t.Errorf("%.3000s", entries)
+	}
+}
+
+// TestEmptyMessages decrypts messages of no bytes to empty documents, in v1 and v2, at once and after a confirmation.
+func TestEmptyMessages(t *testing.T) { onBothEngines(t, testEmptyMessages) }
+
+func testEmptyMessages(t *testing.T, database string) {
+	d := startDecrypting(t, database)
+	tool := judge.OpenSSL(t)
+	tool.Write("text", nil)
+	if out, err := tool.Run("cms", "-encrypt", "-binary", "-outform", "DER", "-in", "text", "-out", "message", "-gost89", "-recip", filepath.Join(d.Dir, d.Cert("gost2012-256", false).PEM)); err != nil {
+		t.Fatal(err, out)
+	}
+	message := tool.Read("message")
+	status, _, body := d.send("POST", "/api/documents/decrypt", d.token, object{"Content": message, "Decryption": object{"Type": 0}})
+	if status != 200 || string(body) != `""` {
+		t.Errorf("v1: %d %s", status, body)
+	}
+	order := object{"BinaryData": []any{object{"Content": message}, object{"RefId": d.upload("empty.p7m", message)}}, "Decryption": object{"Type": 0}}
+	check := func(body []byte) {
+		t.Helper()
+		for i, r := range operationOf(t, 200, body).Operation.Result.ProcessedDocuments {
+			if r.Status != "Completed" || (r.Content == nil) != (i == 1) || len(r.Content) != 0 || len(d.download(r.RefID)) != 0 {
+				t.Errorf("%d: %+v", i, r)
+			}
+		}
+	}
+	_, _, body = d.send("POST", "/api/v2/decryption", d.token, order)
+	check(body)
+	order["ForceConfirmation"] = true
+	confirmed := d.confirm(d.token, d.operate("POST", "/api/v2/decryption", d.token, order))
+	_, _, first := d.send("POST", "/api/v2/decryption", confirmed, object{})
+	check(first)
+	if _, _, again := d.send("POST", "/api/v2/decryption", confirmed, object{}); !bytes.Equal(again, first) {
+		t.Errorf("a repetition has other bytes: %.500s", again)
+	}
+	transacted := transaction(8, "EncryptionType", "CMS")
+	transacted["Document"] = message
+	confirmed = d.confirm(d.token, d.operate("POST", "/api/transactions", d.token, transacted))
+	for range 2 {
+		if status, header, body := d.send("POST", "/api/documents/decrypt", confirmed, object{}); status != 200 || string(body) != `""` || header.Get("Tamga-Integrity") != "None" {
+			t.Errorf("v1, confirmed: %d %s", status, body)
+		}
+	}
+}
+
+// TestDecryptedIsSealed stores documents as they are, and looks for plaintext of a message in all files of the
+// installation after it was decrypted in every way.
+func TestDecryptedIsSealed(t *testing.T) {
+	d := startDecrypting(t, "", "--set", "documents.plain=true", "--set", "documents.in_database=0", "--set", "operations.async=true")
+	secret := []byte("the secret of the message 7c1f6a52")
+	d.text = bytes.Repeat(append(secret, '\n'), 20_000) // more than memory takes
+	message := d.encrypt(nil, d.certificate("gost2012-256", false))
+	order := func(force bool) object {
+		return object{"ForceConfirmation": force, "BinaryData": []any{object{"Content": message}, object{"RefId": d.upload("m.p7m", message)}}, "Decryption": object{"Type": 0}}
+	}
+	for _, r := range operationOf2(d, "/api/v2/decryption", d.token, order(false)).Operation.Result.ProcessedDocuments {
+		if !bytes.Equal(d.download(r.RefID), d.text) {
+			t.Error("the result is not the plaintext")
+		}
+	}
+	confirmed := d.confirm(d.token, d.operate("POST", "/api/v2/decryption", d.token, order(true)))
+	operationOf2(d, "/api/v2/decryption", confirmed, object{})
+	again := operationOf2(d, "/api/v2/decryption", confirmed, object{})
+	if r := again.Operation.Result.ProcessedDocuments; !bytes.Equal(r[0].Content, d.text) {
+		t.Error("the repetition is not the plaintext")
+	}
+	transacted := transaction(8, "EncryptionType", "CMS")
+	transacted["Document"] = message
+	confirmed = d.confirm(d.token, d.operate("POST", "/api/transactions", d.token, transacted))
+	for range 2 {
+		status, body := d.keyed("/api/documents/decrypt", confirmed, "one")
+		if !bytes.Equal(plain(t, status, body), d.text) {
+			t.Error("the answer to a key is not the plaintext")
+		}
+	}
+	files, plainly := 0, d.upload("plain.txt", d.text[:300_000])
+	err := filepath.WalkDir(d.Dir, func(name string, e os.DirEntry, err error) error {
+		if err != nil || e.IsDir() || !e.Type().IsRegular() {
+			return err
+		}
+		content, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		files++
+		if bytes.Contains(content, secret) && !strings.Contains(name, plainly) {
+			t.Errorf("%s has plaintext", name)
+		}
+		return nil
+	})
+	if err != nil || files < 5 {
+		t.Error(files, err)
+	}
+	if text, err := os.ReadFile(filepath.Join(d.Dir, "blobs", "documents", plainly)); err != nil || !bytes.Contains(text, secret) {
+		t.Errorf("documents are not stored as they are: %v", err)
 	}
 }

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package signapi_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"tamga/gost/streebog"
+	"tamga/internal/tamgatest"
+)
+
+// encrypt encrypts a text for a certificate of the user.
+func (c *v2) encrypt(text []byte, own string, parameters fields) []byte {
+	c.t.Helper()
+	file, err := os.ReadFile(c.Path(own))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	block, _ := pem.Decode(file)
+	status, answer := c.send("POST", c.Dev.BaseURL+"/api/documents/encrypt", fields{
+		"Content": text, "Encryption": fields{"Type": "CMS", "Certificates": [][]byte{block.Bytes}, "Parameters": parameters},
+	})
+	var message []byte
+	if err := json.Unmarshal(answer, &message); err != nil || status != 200 {
+		c.t.Fatalf("%d %.300s", status, answer)
+	}
+	return message
+}
+
+// TestDecryptedAsynchronously has messages decrypted without a request. The callback has the results, and the audit
+// log has certificate, digest and sizes.
+func TestDecryptedAsynchronously(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	key, settings := asynchronous(t, dir)
+	c := openV2(t, dir, settings...)
+	r := newReceiver(t, key)
+	pin := c.Cert("gost2012-256", true)
+	text := bytes.Repeat([]byte("a line of the text\n"), 10_000)
+	message := c.encrypt(text, pin.PEM, fields{"Algorithm": "Magma"})
+	decrypt := func(secret string) typedOperation {
+		t.Helper()
+		status, answer := c.send("POST", c.Dev.BaseURL+"/api/v2/decryption", fields{
+			"BinaryData": []fields{{"RefId": c.upload("text.txt.p7m", message)}, inline("other.txt.p7m", message)}, "IsAsync": true, "Callback": r.URL,
+			"Decryption": fields{"Type": 0, "CertificateId": pin.ID, "PinCode": secret},
+		})
+		if status != 200 {
+			t.Fatalf("%d %s", status, answer)
+		}
+		if o := typed[operationBody](t, answer).Operation; o.Status != "Processing" || o.Result.ProcessedDocuments[0].Status != "InProgress" {
+			t.Errorf("%+v", o)
+		}
+		select {
+		case called := <-r.calls:
+			return called
+		case <-time.After(tamgatest.Patience):
+			t.Fatalf("no callback came\n%s", c.Logged())
+		}
+		panic("unreachable")
+	}
+	called := decrypt(pin.PIN)
+	if called.Status != "Completed" || len(called.Result.ProcessedDocuments) != 2 {
+		t.Fatalf("%+v", called)
+	}
+	for i, d := range called.Result.ProcessedDocuments {
+		name := []string{"text.txt", "other.txt"}[i]
+		if d.Status != "Completed" || d.Integrity != "Verified" || *d.ContentInfo != name || !bytes.Equal(c.content(d.RefID.String()), text) {
+			t.Errorf("%d: %+v", i, d)
+		}
+	}
+	if got := called.Result.ProcessedDocuments[1].Content; !bytes.Equal(got, text) {
+		t.Errorf("the result of the inline message has %d bytes", len(got))
+	}
+	status, answer := c.send("GET", c.Dev.BaseURL+"/api/v2/signature/"+called.ID.String(), nil)
+	if again := typed[operationBody](t, answer).Operation; status != 200 || !bytes.Equal(again.Result.ProcessedDocuments[1].Content, text) {
+		t.Errorf("%d: asked for, the result is another", status)
+	}
+	if info := c.info(called.ID); info.Type != "DecryptDocument" || info.State != "Completed" || !strings.HasSuffix(info.Description, " and 1 more") {
+		t.Errorf("%+v", info)
+	}
+	one := streebog.Sum256(message)
+	both := streebog.Sum256(append(one[:], one[:]...))
+	want := fmt.Sprintf("certificate %d, 2 messages %x of %d bytes, plaintext of %d bytes, integrity Verified of 2", pin.ID, both, 2*len(message), 2*len(text))
+	if entries := c.Command("audit", "--operation", "ExecuteDecryptDocument", "--json"); !strings.Contains(entries, want) {
+		t.Errorf("%s\nlacks %s", entries, want)
+	}
+	if wrong := decrypt("wrong"); wrong.Status != "Error" || *wrong.Error != "invalid_pin" || wrong.Result.ProcessedDocuments[0].Status != "Error" {
+		t.Errorf("%+v", wrong)
+	}
+}
