@@ -30,6 +30,7 @@ type Tool struct {
 	t       testing.TB
 	program string
 	conf    string
+	env     []string // more variables
 }
 
 // patience bounds one run: a program that asks a question on a terminal would otherwise
@@ -123,7 +124,7 @@ func (tool *Tool) Run(args ...string) (stdout string, err error) {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, tool.program, args...)
 	cmd.Dir = tool.Dir
-	cmd.Env = append(os.Environ(), "OPENSSL_CONF="+tool.conf)
+	cmd.Env = append(append(os.Environ(), "OPENSSL_CONF="+tool.conf), tool.env...)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	if err := cmd.Run(); err != nil {

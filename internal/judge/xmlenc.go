@@ -51,7 +51,7 @@ func (x *XMLEncryption) Decrypt(document, certPEM, keyPEM []byte) ([]byte, error
 func (x *XMLEncryption) Encrypt(text, certDER, certPEM []byte, kind, uri, set string) ([]byte, error) {
 	x.tool.Write("recipient.der", certDER)
 	// XML has no place for the parameter set of the content, which is that of the encrypted key.
-	x.tool.t.Setenv("CRYPT_PARAMS", set)
+	x.tool.env = []string{"CRYPT_PARAMS=" + set}
 	if _, err := x.tool.Run("cms", "-encrypt", "-binary", "-outform", "DER", "-in", x.tool.Write("text", text), "-out", "theirs", "-gost89",
 		"-recip", x.tool.Write("cert.pem", certPEM)); err != nil {
 		return nil, err

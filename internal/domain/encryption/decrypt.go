@@ -159,7 +159,7 @@ func (s *Service) describe(ctx context.Context, o *operation.Order) (f what.Fiel
 	var one *keys.Certificate
 	err = o.Each(ctx, func(from int, in []operation.Opened) error {
 		for i := range in {
-			document, c, err := describeMessage(ctx, by, &in[i])
+			document, c, err := describeMessage(ctx, p.Type, by, &in[i])
 			switch {
 			case err != nil:
 				return operation.OfDocumentAt(from+i, err)
@@ -204,17 +204,18 @@ func (s *Service) describe(ctx context.Context, o *operation.Order) (f what.Fiel
 }
 
 // describeMessage returns what a user confirms about a message, and the certificate that opens it.
-func describeMessage(ctx context.Context, by *recipient, in *operation.Opened) (d what.Document, c *keys.Certificate, err error) {
+func describeMessage(ctx context.Context, t Type, by *recipient, in *operation.Opened) (d what.Document, c *keys.Certificate, err error) {
 	switch {
 	case in.Err != nil:
 		return d, nil, in.Err
 	case in.Document == nil || in.Document.Size() == 0:
 		return d, nil, noDocument()
 	}
-	e, err := parse(ctx, &source{Document: in.Document})
+	e, err := t.parse(ctx, &source{Document: in.Document})
 	if err != nil {
 		return d, nil, err
 	}
+	defer e.close()
 	if c, err = by.of(ctx, e); err != nil {
 		return d, nil, err
 	}
@@ -258,7 +259,7 @@ func (s *Service) recipient(ctx context.Context, snap *keys.Snapshot, userID str
 }
 
 // of returns the certificate that opens a message.
-func (r *recipient) of(ctx context.Context, e *cms.Enveloped) (*keys.Certificate, error) {
+func (r *recipient) of(ctx context.Context, e message) (*keys.Certificate, error) {
 	if r.named != nil {
 		return r.named, r.own.opens(ctx, e, r.named)
 	}
@@ -382,11 +383,12 @@ func (r *decryptRun) one(ctx context.Context, i int, in *operation.Opened) (err 
 	}
 	r.total.add(digest, in.Document.Size())
 	from := &source{Document: in.Document}
-	e, err := parse(ctx, from)
+	e, err := r.plan.Type.parse(ctx, from)
 	if err != nil {
 		r.note()
 		return err
 	}
+	defer e.close()
 	if r.whole = r.current(ctx); r.whole != nil {
 		return r.whole
 	}
@@ -433,7 +435,7 @@ func (r *decryptRun) digest(ctx context.Context, i int, in *operation.Opened) ([
 
 // open decrypts a message to a scratch document. It has all of the plaintext, or none: the scratch document is
 // closed if the message is not right.
-func (r *decryptRun) open(ctx context.Context, stays bool, e *cms.Enveloped, from *source, o cms.Opening) (*signing.Intake, cms.Integrity, error) {
+func (r *decryptRun) open(ctx context.Context, stays bool, e message, from *source, o cms.Opening) (*signing.Intake, cms.Integrity, error) {
 	out := &plaintext{}
 	var err error
 	if out.Intake, err = r.next(stays); err != nil {
@@ -575,11 +577,11 @@ func plainName(name string) string {
 }
 
 // sealedName returns the name of the message that a document is encrypted to.
-func sealedName(name string) string {
+func sealedName(name, ending string) string {
 	if name == "" {
 		name = nameless
 	}
-	return limited(name, maxName-len(endings[0])) + endings[0]
+	return limited(name, maxName-len(ending)) + ending
 }
 
 // limited returns the first most characters of a name.

@@ -32,18 +32,6 @@ type EncryptOrder struct {
 	Noted    func(text string) // see operation.Run.Note; nil: none
 }
 
-// Parameters of encryption. Names and values are in any letter case.
-const (
-	ParamAlgorithm    = "Algorithm"     // of the content: a name of ciphers
-	ParamIntegrity    = "Integrity"     // OMAC or None
-	ParamManagement   = "KeyManagement" // Transport or Agreement, for GOST keys
-	ParamAllowInvalid = "AllowInvalid"  // True: recipients may be expired or revoked
-)
-
-// ciphers are those of ParamAlgorithm. Without the parameter it is GOST 28147-89 if a recipient has a GOST key, else
-// AES256-CBC.
-var ciphers = []*cms.ContentCipher{cms.GOST28147, cms.Magma, cms.Kuznyechik, cms.AES256CBC, cms.AES256GCM}
-
 // MaxKeys is the number of encrypted keys in all messages of one order: recipients times documents. Each costs a
 // key agreement.
 const MaxKeys = 10_000
@@ -52,7 +40,8 @@ const MaxKeys = 10_000
 type encryptPlan struct {
 	recipients   []*x509gost.Certificate
 	at           []int // index of each in the order
-	form         cms.Encryption
+	kind         Type
+	form         options
 	allowInvalid bool
 	invalid      int // recipients that AllowInvalid allows
 }
@@ -63,7 +52,7 @@ func (s *Service) Encrypting(ctx context.Context, who audit.Principal, o *Encryp
 	if err := checkInputs(o.Documents); err != nil {
 		return nil, err
 	}
-	p, err := s.readParams(o.Params)
+	p, err := s.readParams(o.Type, o.Params)
 	if err != nil {
 		return nil, err
 	}
@@ -81,50 +70,22 @@ func (s *Service) Encrypting(ctx context.Context, who audit.Principal, o *Encryp
 }
 
 // readParams reads the parameters of encryption.
-func (s *Service) readParams(params map[string]string) (*encryptPlan, error) {
-	p := &encryptPlan{form: cms.Encryption{Rand: s.Rand}}
-	integrity := ""
+func (s *Service) readParams(t Type, params map[string]string) (*encryptPlan, error) {
+	p := &encryptPlan{kind: t}
+	others := map[string]string{}
 	for name, value := range params {
-		refused := func(want string) error {
-			return fault.Newf(fault.InvalidParameters, "Encryption.Parameters: %s: %.40q: want %s", name, value, want)
+		if !strings.EqualFold(name, ParamAllowInvalid) {
+			others[name] = value
+			continue
 		}
-		is := func(other string) bool { return strings.EqualFold(strings.TrimSpace(value), other) }
-		switch {
-		case strings.EqualFold(name, ParamAlgorithm):
-			var known []string
-			for _, c := range ciphers {
-				if known = append(known, c.Name); is(c.Name) {
-					p.form.Cipher = c
-				}
-			}
-			if p.form.Cipher == nil {
-				return nil, refused(strings.Join(known, ", "))
-			}
-		case strings.EqualFold(name, ParamIntegrity):
-			if integrity = strings.ToLower(strings.TrimSpace(value)); integrity != "omac" && integrity != "none" {
-				return nil, refused("OMAC or None")
-			}
-		case strings.EqualFold(name, ParamManagement):
-			if p.form.Agreement = is("Agreement"); !p.form.Agreement && !is("Transport") {
-				return nil, refused("Transport or Agreement")
-			}
-		case strings.EqualFold(name, ParamAllowInvalid):
-			if p.allowInvalid = is("True") || is("1"); !p.allowInvalid && !is("False") && !is("0") {
-				return nil, refused("True or False")
-			}
-		default:
-			return nil, fault.Newf(fault.InvalidParameters, "Encryption.Parameters: %.64q is unknown: the parameters are %s, %s, %s and %s", name, ParamAlgorithm, ParamIntegrity, ParamManagement, ParamAllowInvalid)
+		allow := parameter{name, value}
+		if p.allowInvalid = allow.is("True") || allow.is("1"); !p.allowInvalid && !allow.is("False") && !allow.is("0") {
+			return nil, allow.refused("True or False")
 		}
 	}
-	omac := p.form.Cipher == cms.Magma || p.form.Cipher == cms.Kuznyechik
-	switch {
-	case integrity == "omac" && !omac:
-		return nil, fault.New(fault.InvalidParameters, "Encryption.Parameters: Integrity: only Magma and Kuznyechik have OMAC: give one of them as Algorithm")
-	case integrity == "none" && p.form.Cipher == cms.AES256GCM:
-		return nil, fault.New(fault.InvalidParameters, "Encryption.Parameters: Integrity: AES256-GCM always has an authentication code")
-	}
-	p.form.WithoutIntegrity = integrity == "none"
-	return p, nil
+	var err error
+	p.form, err = t.row().options(s, others)
+	return p, err
 }
 
 // setRecipients reads and checks the certificates of the recipients. One that is given twice counts once.
@@ -250,12 +211,17 @@ func (r *encryptRun) one(ctx context.Context, i int, in *operation.Opened) (err 
 		r.scratch = made
 	}
 	size := in.Document.Size()
-	err = cms.Encrypt(ctx, made, operation.NewSection(in.Document, 0, size), size, r.plan.recipients, r.plan.form)
+	from := &source{Document: in.Document}
+	err = r.plan.form.encrypt(ctx, made, from, r.plan.recipients)
 	if refused, is := errors.AsType[*cms.RecipientError](err); is {
 		return fault.Newf(fault.InvalidRecipients, "Encryption.Certificates[%d]: %v", r.plan.at[refused.Index], refused.Err).With(err)
 	}
-	if err != nil {
+	switch {
+	case err == nil:
+	case from.err != nil || ctx.Err() != nil || r.plan.kind == CMS:
 		return err
+	default:
+		return invalidDocument(r.plan.kind, err)
 	}
 	if err := made.Finish(); err != nil {
 		return err
@@ -266,7 +232,7 @@ func (r *encryptRun) one(ctx context.Context, i int, in *operation.Opened) (err 
 	}
 	r.total.add(digest, made.Size())
 	r.total.plain += size
-	err = r.run.Save(ctx, i, sealedName(d.OriginalName), operation.NewSection(made, 0, made.Size()))
+	err = r.run.Save(ctx, i, sealedName(d.OriginalName, r.plan.kind.row().ending), operation.NewSection(made, 0, made.Size()))
 	if err == nil && !stays {
 		err = made.Close()
 	}

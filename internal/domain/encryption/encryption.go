@@ -10,7 +10,7 @@
 // plaintext is in a result before the whole message was checked: until then it is in a sealed scratch document
 // of this process. Encryption uses no key of ours, so it needs neither a policy nor a confirmation.
 //
-// The package knows the CMS messages of [cms.Enveloped]. It opens no files and sends no requests.
+// The formats are rows of a table in types.go. The package opens no files and sends no requests.
 package encryption
 
 import (
@@ -32,7 +32,6 @@ import (
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
 	"tamga/sig"
-	"tamga/sig/budget"
 )
 
 // Keys gives access to the certificates of users and to the keys that decrypt; *keys.Service satisfies it.
@@ -80,24 +79,6 @@ const (
 	KindDecrypt = "decrypt"
 	kindParse   = "parse"
 )
-
-// Type is a format of encrypted messages.
-type Type string
-
-// CMS is EnvelopedData and AuthEnvelopedData.
-const CMS Type = "CMS"
-
-// ParseType reads a type by its name in any letter case or by its number, and the names of the parameters for
-// messages begin with where. "" is CMS.
-func ParseType(where, text string) (Type, error) {
-	switch text = strings.TrimSpace(text); {
-	case text == "", text == "0", strings.EqualFold(text, string(CMS)):
-		return CMS, nil
-	case text == "1", strings.EqualFold(text, "XML"):
-		return "", fault.Newf(fault.InvalidParameters, "%s: XML (1) is not served: want CMS (0)", where)
-	}
-	return "", fault.Newf(fault.InvalidParameters, "%s: %.40q is unknown: want CMS (0)", where, text)
-}
 
 // Input is a document of an order: a stored document, or one sent with the request.
 type Input struct {
@@ -241,29 +222,4 @@ func (s *source) ReadAt(p []byte, off int64) (int, error) {
 		s.err = err
 	}
 	return n, err
-}
-
-// parse reads an encrypted message. The fault is invalid_content.
-func parse(ctx context.Context, from *source) (*cms.Enveloped, error) {
-	_, b := budget.Of(ctx, from.Size())
-	e, err := cms.ParseEnvelopedWithin(from, from.Size(), b.Hold)
-	switch {
-	case err == nil && e.Detached:
-		return nil, fault.New(fault.InvalidContent, "the encrypted message does not include its content")
-	case err == nil:
-		return e, nil
-	case from.err != nil:
-		return nil, from.err
-	case ctx.Err() != nil:
-		return nil, ctx.Err()
-	case errors.Is(err, budget.ErrBusy):
-		return nil, fault.New(fault.Unavailable, err.Error()).With(err)
-	}
-	return nil, invalidMessage(err)
-}
-
-// invalidMessage is the fault of a message that is malformed or not supported. Its text says what a reader of the
-// message sees without a key.
-func invalidMessage(err error) error {
-	return fault.New(fault.InvalidContent, "the document is no encrypted message that is supported: "+strings.TrimPrefix(err.Error(), "cms: ")).With(err)
 }

@@ -31,7 +31,7 @@ func (s *Service) Parse(ctx context.Context, who audit.Principal, snap *signing.
 		return nil, err
 	}
 	list := make([]Parsed, len(messages))
-	order := &operation.Order{Kind: kindParse, Form: operation.FormTransaction, Owner: who, Confirming: operation.Refuses, Inputs: inputs(messages), Plan: list}
+	order := &operation.Order{Kind: kindParse, Form: operation.FormTransaction, Owner: who, Confirming: operation.Refuses, Inputs: inputs(messages), Plan: parsePlan{t, list}}
 	if snap != nil {
 		order.Fresh = snap
 	}
@@ -46,6 +46,12 @@ func (s *Service) Parse(ctx context.Context, who audit.Principal, snap *signing.
 	return list, op.Close()
 }
 
+// parsePlan is the plan of an order, which is carried out at once.
+type parsePlan struct {
+	kind Type
+	list []Parsed
+}
+
 // parseKind is a kind that only reads the documents of its order.
 func (s *Service) parseKind() operation.Kind {
 	return operation.Kind{Name: kindParse, Version: 1, Purpose: confirm.ForOperation, Check: free, Do: s.parseAll}
@@ -53,20 +59,20 @@ func (s *Service) parseKind() operation.Kind {
 
 // parseAll implements operation.Kind.Do.
 func (s *Service) parseAll(ctx context.Context, run *operation.Run) error {
-	list := run.Order().Plan.([]Parsed)
+	p := run.Order().Plan.(parsePlan)
 	own, err := s.ownOf(ctx, run)
 	if err != nil {
 		return err
 	}
 	err = run.Order().Each(ctx, func(from int, in []operation.Opened) error {
 		for i := range in {
-			ids, err := parseOne(ctx, own, &in[i])
+			ids, err := parseOne(ctx, p.kind, own, &in[i])
 			if f, refused := fault.As(err); refused {
 				run.Refuse(from+i, f)
 			} else if err != nil {
 				return err
 			}
-			list[from+i].Certificates = ids
+			p.list[from+i].Certificates = ids
 		}
 		return nil
 	})
@@ -76,17 +82,18 @@ func (s *Service) parseAll(ctx context.Context, run *operation.Run) error {
 	return run.Spend(ctx, nil)
 }
 
-func parseOne(ctx context.Context, own *ownCertificates, in *operation.Opened) (ids []int64, err error) {
+func parseOne(ctx context.Context, t Type, own *ownCertificates, in *operation.Opened) (ids []int64, err error) {
 	switch {
 	case in.Err != nil:
 		return nil, in.Err
 	case in.Document == nil || in.Document.Size() == 0:
 		return nil, noDocument()
 	}
-	e, err := parse(ctx, &source{Document: in.Document})
+	e, err := t.parse(ctx, &source{Document: in.Document})
 	if err != nil {
 		return nil, err
 	}
+	defer e.close()
 	found, _, err := own.opening(ctx, e)
 	for _, c := range found {
 		ids = append(ids, c.ID)
@@ -101,7 +108,8 @@ type ownCertificates struct {
 	userID string
 	asked  map[int64]error // why a certificate does not decrypt, nil if it does
 
-	bySerial, byKey map[string][]*keys.Certificate // by serial number and by key identifier
+	// By serial number, by key identifier and by DER.
+	bySerial, byKey, byDER map[string][]*keys.Certificate
 }
 
 // ownOf returns the certificates of the owner of an operation.
@@ -121,11 +129,12 @@ func (s *Service) certificates(ctx context.Context, snap *keys.Snapshot, userID 
 	}
 	own := &ownCertificates{
 		keys: s.Keys, snap: snap, userID: userID, asked: map[int64]error{},
-		bySerial: map[string][]*keys.Certificate{}, byKey: map[string][]*keys.Certificate{},
+		bySerial: map[string][]*keys.Certificate{}, byKey: map[string][]*keys.Certificate{}, byDER: map[string][]*keys.Certificate{},
 	}
 	for _, c := range list {
 		serial := string(trimmed(c.X509.SerialNumber))
 		own.bySerial[serial] = append(own.bySerial[serial], c)
+		own.byDER[string(c.X509.Raw)] = append(own.byDER[string(c.X509.Raw)], c)
 		if id := string(c.X509.SubjectKeyID); id != "" {
 			own.byKey[id] = append(own.byKey[id], c)
 		}
@@ -145,15 +154,20 @@ func (s *Service) snapshot(ctx context.Context, o *operation.Order) (*signing.Sn
 
 // opening returns the certificates that open a message: the default one first, the others in the order of the
 // message. why is the reason why a certificate that the message names does not open it, if there are none.
-func (o *ownCertificates) opening(ctx context.Context, e *cms.Enveloped) (found []*keys.Certificate, why error, err error) {
+func (o *ownCertificates) opening(ctx context.Context, e message) (found []*keys.Certificate, why error, err error) {
 	seen := map[int64]bool{}
-	for _, r := range e.Recipients {
-		candidates := o.bySerial[string(trimmed(r.Serial))]
-		if r.KeyID != nil {
-			candidates = o.byKey[string(r.KeyID)]
+	for r := range e.recipients() {
+		var candidates []*keys.Certificate
+		switch {
+		case r.certificate != nil:
+			candidates = o.byDER[string(r.certificate)]
+		case r.keyID != nil:
+			candidates = o.byKey[string(r.keyID)]
+		default:
+			candidates = o.bySerial[string(trimmed(r.serial))]
 		}
 		for _, c := range candidates {
-			if seen[c.ID] || !r.Names(c.X509) {
+			if seen[c.ID] || !r.names(c.X509) {
 				continue
 			}
 			seen[c.ID] = true
@@ -181,8 +195,8 @@ func (o *ownCertificates) opening(ctx context.Context, e *cms.Enveloped) (found 
 
 // opens returns why a certificate of the user does not open a message, nil if it does as far as can be seen without
 // its key.
-func (o *ownCertificates) opens(ctx context.Context, e *cms.Enveloped, c *keys.Certificate) error {
-	if _, err := e.Recipient(c.X509); errors.Is(err, cms.ErrNotRecipient) {
+func (o *ownCertificates) opens(ctx context.Context, e message, c *keys.Certificate) error {
+	if err := e.recipient(c.X509); errors.Is(err, cms.ErrNotRecipient) {
 		return notRecipient(c)
 	} else if err != nil {
 		return invalidMessage(err)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"tamga/gost/streebog"
+	"tamga/internal/judge"
 	"tamga/internal/tamgatest"
 )
 
@@ -93,5 +94,83 @@ func TestDecryptedAsynchronously(t *testing.T) {
 	}
 	if wrong := decrypt("wrong"); wrong.Status != "Error" || *wrong.Error != "invalid_pin" || wrong.Result.ProcessedDocuments[0].Status != "Error" {
 		t.Errorf("%+v", wrong)
+	}
+}
+
+// TestXMLEncryption encrypts and decrypts XML documents, and decrypts one of another program.
+func TestXMLEncryption(t *testing.T) {
+	t.Parallel()
+	j := judge.NewXMLEncryption(t)
+	c := openV2(t, t.TempDir())
+	own := c.Cert("gost2012-256", false)
+	file, err := os.ReadFile(c.Path(own.PEM))
+	if err != nil {
+		t.Fatal(err)
+	}
+	block, _ := pem.Decode(file)
+	document := []byte("<?xml version=\"1.0\"?>\n<order xmlns='urn:o'><item>apples</item></order>")
+	encrypt := func(text []byte, parameters fields) (int, []byte) {
+		t.Helper()
+		return c.send("POST", c.Dev.BaseURL+"/api/documents/encrypt", fields{
+			"Content": text, "Encryption": fields{"Type": 1, "Certificates": [][]byte{block.Bytes}, "Parameters": parameters},
+		})
+	}
+	decrypt := func(text []byte) (int, []byte) {
+		t.Helper()
+		return c.send("POST", c.Dev.BaseURL+"/api/documents/decrypt", fields{"Content": text, "Decryption": fields{"Type": "XML"}})
+	}
+	opened := func(what string, message, want []byte) {
+		t.Helper()
+		status, answer := c.send("POST", c.Dev.BaseURL+"/api/documents/decrypt/parse", fields{"Content": message, "Decryption": fields{"Type": "XML"}})
+		if got := strings.TrimSpace(string(answer)); status != 200 || got != fmt.Sprintf("[%d]", own.ID) {
+			t.Errorf("%s: parse: %d %s", what, status, got)
+		}
+		status, answer = decrypt(message)
+		var got []byte
+		if err := json.Unmarshal(answer, &got); err != nil || status != 200 || !bytes.Equal(got, want) {
+			t.Errorf("%s: %d %.300s", what, status, answer)
+		}
+	}
+	for _, parameters := range []fields{nil, {"Part": "content", "KeyTransport": "gost2001", "AllowInvalid": "false"}} {
+		status, answer := encrypt(document, parameters)
+		var message []byte
+		if err := json.Unmarshal(answer, &message); err != nil || status != 200 || bytes.Contains(message, []byte("apples")) || !bytes.Contains(message, []byte("EncryptedData")) {
+			t.Fatalf("%d %.300s", status, answer)
+		}
+		if parameters != nil && (!bytes.Contains(message, []byte("<order xmlns='urn:o'>")) || !bytes.Contains(message, []byte("transport-gost2001"))) {
+			t.Errorf("%v is not obeyed: %s", parameters, message)
+		}
+		opened(fmt.Sprint(parameters), message, document)
+		key := bytes.Index(message, []byte("<xenc:CipherValue>")) + 30
+		changed := bytes.Clone(message)
+		changed[key] ^= 1 // another letter of Base64, or none
+		if status, answer := decrypt(changed); status != 400 || !bytes.Contains(answer, []byte("invalid_content")) {
+			t.Errorf("a changed key: %d %s", status, answer)
+		}
+	}
+	theirs, err := j.Encrypt([]byte("<a>pears</a>"), block.Bytes, file, "http://www.w3.org/2001/04/xmlenc#Element",
+		"urn:ietf:params:xml:ns:cpxmlsec:algorithms:transport-gost2012-256", "id-tc26-gost-28147-param-Z")
+	if err != nil {
+		t.Fatal(err)
+	}
+	opened("of another program", theirs, []byte("<?xml version=\"1.0\"?>\n<a>pears</a>"))
+	for _, wrong := range []struct {
+		text       string
+		parameters fields
+		want       string
+	}{
+		{"no XML", nil, "invalid_content"},
+		{"<!DOCTYPE a [<!ENTITY e SYSTEM 'file:///etc/passwd'>]><a>&e;</a>", nil, "invalid_content"},
+		{string(theirs), nil, "invalid_content"},
+		{"<a/>", fields{"Algorithm": "Magma"}, "invalid_parameters"},
+		{"<a/>", fields{"Part": "Half"}, "invalid_parameters"},
+		{"<a/>", fields{"KeyTransport": "rsa"}, "invalid_parameters"},
+	} {
+		if status, answer := encrypt([]byte(wrong.text), wrong.parameters); status != 400 || !bytes.Contains(answer, []byte(wrong.want)) {
+			t.Errorf("%.30s, %v: %d %s", wrong.text, wrong.parameters, status, answer)
+		}
+	}
+	if status, answer := decrypt(document); status != 400 || !bytes.Contains(answer, []byte("invalid_content")) {
+		t.Errorf("a document without encrypted data: %d %s", status, answer)
 	}
 }
