@@ -96,7 +96,10 @@ func (s *Service) setRecipients(ctx context.Context, p *encryptPlan, list [][]by
 	case len(list) > MaxKeys/documents:
 		return fault.Newf(fault.InvalidRecipients, "%d documents for %d recipients: at most %d encrypted keys are made in one request", documents, len(list), MaxKeys)
 	}
-	now := s.Now()
+	check, err := s.Keys.Receiving(ctx, s.Now())
+	if err != nil {
+		return err
+	}
 	seen := make(map[string]bool, len(list))
 	for i, der := range list {
 		if seen[string(der)] {
@@ -110,7 +113,7 @@ func (s *Service) setRecipients(ctx context.Context, p *encryptPlan, list [][]by
 		if cert.Suite == nil {
 			return ofRecipient(i, fault.New(fault.InvalidRecipients, "its key cannot receive messages").With(cert.KeyError))
 		}
-		err = s.Keys.Receives(ctx, cert, now)
+		err = check(cert)
 		if p.allowInvalid && (fault.Is(err, fault.InvalidRecipients) || fault.Is(err, fault.Unavailable)) {
 			p.invalid++
 			err = nil

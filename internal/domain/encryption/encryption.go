@@ -41,7 +41,7 @@ type Keys interface {
 	Decrypts(ctx context.Context, snap *keys.Snapshot, userID string, c *keys.Certificate) error
 	DecryptIn(ctx context.Context, snap *keys.Snapshot, userID string, c *keys.Certificate, pin string) (cms.Opening, error)
 	CheckPIN(ctx context.Context, who audit.Principal, id, pin string, attempts bool) (valid bool, reason string, err error)
-	Receives(ctx context.Context, cert *x509gost.Certificate, at time.Time) error
+	Receiving(ctx context.Context, at time.Time) (check func(cert *x509gost.Certificate) error, err error)
 }
 
 // Policy decides what users may do; *policy.Service satisfies it.

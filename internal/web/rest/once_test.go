@@ -177,11 +177,13 @@ func onceSend(t *testing.T, url, who, key, extra, body string) (int, string) {
 
 func TestOnceAnswersTheSame(t *testing.T) {
 	for name, give := range map[string]func(n int) (any, error){
-		"value":  func(n int) (any, error) { return map[string]int{"n": n}, nil },
-		"stream": func(n int) (any, error) { return Stream{blob(strings.Repeat("x", n*1000)), map[string]string{"X-Note": "kept"}}, nil },
-		"json":   func(n int) (any, error) { return JSON{blob(`{"n":` + strings.Repeat("1", n) + `}`)}, nil },
-		"file":   func(n int) (any, error) { return File{blob(strings.Repeat("x", n)), "a.bin", ""}, nil },
-		"none":   func(int) (any, error) { return None{}, nil },
+		"value": func(n int) (any, error) { return map[string]int{"n": n}, nil },
+		"stream": func(n int) (any, error) {
+			return Stream{blob(strings.Repeat("x", n*1000)), map[string]string{"X-Note": "kept"}}, nil
+		},
+		"json": func(n int) (any, error) { return JSON{blob(`{"n":` + strings.Repeat("1", n) + `}`)}, nil },
+		"file": func(n int) (any, error) { return File{blob(strings.Repeat("x", n)), "a.bin", ""}, nil },
+		"none": func(int) (any, error) { return None{}, nil },
 		"fault": func(n int) (any, error) {
 			return nil, fault.Newf(fault.InvalidPIN, "%d", n).With(errors.New("cause"))
 		},
