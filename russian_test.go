@@ -62,7 +62,7 @@ func TestRussianPages(t *testing.T) {
 	for _, page := range pages {
 		sources[page] = filepath.Join("docs", filepath.Base(page))
 	}
-	for _, page := range []string{"README.ru.md", "docs/ru/install.md", "docs/ru/operations.md", "docs/ru/signing.md", "docs/ru/users.md", "docs/ru/pages.md", "docs/ru/from-cryptopro-dss.md", "docs/ru/certificates.md", "docs/ru/tokens.md", "docs/ru/events.md", "docs/ru/cluster.md", "docs/ru/config.md"} {
+	for _, page := range []string{"README.ru.md", "docs/ru/install.md", "docs/ru/operations.md", "docs/ru/signing.md", "docs/ru/encryption.md", "docs/ru/users.md", "docs/ru/pages.md", "docs/ru/from-cryptopro-dss.md", "docs/ru/certificates.md", "docs/ru/tokens.md", "docs/ru/events.md", "docs/ru/cluster.md", "docs/ru/config.md"} {
 		if sources[page] == "" {
 			t.Errorf("%s is missing", page)
 		}

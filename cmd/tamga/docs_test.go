@@ -51,6 +51,7 @@ var docPages = map[string]struct {
 }{
 	"README.md":               {openssl: true},
 	"docs/signing.md":         {openssl: true},
+	"docs/encryption.md":      {openssl: true},
 	"docs/users.md":           {},
 	"docs/device-protocol.md": {zbar: true},
 	"docs/confirmation.md":    {openssl: true, zbar: true, oath: true, copies: map[string]string{"letter.pdf": "../../sig/testdata/one-page.pdf"}},

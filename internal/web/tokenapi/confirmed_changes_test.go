@@ -257,7 +257,7 @@ func testConfirmedChanges(t *testing.T, database string) {
 
 	// What cannot be confirmed, and what is refused at creation.
 	for name, body := range map[string]any{
-		"invalid_operation":       transaction(8, "CertificateID", "1"),
+		"content_required":        transaction(8, "CertificateID", "1"),
 		"certificate_not_found":   transaction(1024, "CertificateID", "999999"),
 		"invalid_parameters":      transaction(1024),
 		"invalid_subject_name":    transaction(16, "CertSubjectName", "CN=a,CN=b"),
