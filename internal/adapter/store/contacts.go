@@ -57,8 +57,10 @@ func (s Contacts) AddContact(ctx context.Context, c contact.Contact, normal stri
 		}
 		n, err := s.insert(ctx, addContacts,
 			c.UserID, string(c.Type), normal, c.Value, c.Confirmed, c.Primary, c.Notification, c.SecondaryAuth, millis(c.CreatedAt))
-		added = n == 1
-		return err
+		if added = n == 1; err != nil || !added {
+			return err
+		}
+		return s.addWords(ctx, c.UserID, sourceOf(c.Type, normal), contactWords(c.Type, normal))
 	})
 	return added && err == nil, err
 }
@@ -146,8 +148,10 @@ func (s Contacts) DeleteContact(ctx context.Context, userID string, t contact.Ty
 		if _, err := s.exec(ctx, "DELETE FROM one_time_codes WHERE user_id = $1 AND type = $2 AND normal = $3", userID, string(t), normal); err != nil {
 			return err
 		}
-		_, err := s.exec(ctx, "DELETE FROM contacts WHERE user_id = $1 AND type = $2 AND normal = $3", userID, string(t), normal)
-		return err
+		if _, err := s.exec(ctx, "DELETE FROM contacts WHERE user_id = $1 AND type = $2 AND normal = $3", userID, string(t), normal); err != nil {
+			return err
+		}
+		return s.setWords(ctx, userID, sourceOf(t, normal), nil)
 	})
 }
 
@@ -157,8 +161,10 @@ func (s Contacts) DeleteContacts(ctx context.Context, userID string) error {
 		if _, err := s.exec(ctx, "DELETE FROM one_time_codes WHERE user_id = $1", userID); err != nil {
 			return err
 		}
-		_, err := s.exec(ctx, "DELETE FROM contacts WHERE user_id = $1", userID)
-		return err
+		if _, err := s.exec(ctx, "DELETE FROM contacts WHERE user_id = $1", userID); err != nil {
+			return err
+		}
+		return s.dropWords(ctx, userID, isContact)
 	})
 }
 

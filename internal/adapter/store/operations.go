@@ -147,6 +147,22 @@ func (s Operations) UnderWay(ctx context.Context, operatorID string, after opera
 			" ORDER BY created_at, id LIMIT $5", operatorID, millis(now), millis(after.CreatedAt), after.ID, limit)
 }
 
+// UnderWayOf implements operation.ListStore.
+func (s Operations) UnderWayOf(ctx context.Context, operatorID string, users []string, id string, limit int, now time.Time) ([]operation.UnderWay, error) {
+	args, isOne := among([]any{operatorID, millis(now), id, limit}, append([]string{""}, users...))
+	var parts []string
+	for i, from := range []string{
+		"operations x JOIN users u ON u.id = x.user_id WHERE x.keep_until = 0 AND x.confirm_before = 0 AND x.purpose = 'operation' AND (x.complete_before > $2 OR x.leased_until > $2)",
+		"confirmations x JOIN users u ON u.id = x.user_id WHERE x.ended_at = 0 AND x.due_at > $2 AND x.purpose = '" + string(confirm.ForOperation) + "'",
+	} {
+		for j, which := range []string{"x.id = $3", "x.id <> $3 AND x.user_id " + isOne} {
+			parts = append(parts, "SELECT * FROM (SELECT x.id AS id, x.user_id AS user_id, u.login AS login, u.display_name AS display_name, x.action AS action, x.state AS state, x.created_at AS created_at FROM "+
+				from+" AND "+which+" AND "+reaches+fmt.Sprintf(") AS part%d%d", i, j))
+		}
+	}
+	return allUnprepared(ctx, s.DB, scanUnderWay, strings.Join(parts, " UNION ALL ")+" ORDER BY created_at, id LIMIT $4", args...)
+}
+
 func scanUnderWay(r row) (u operation.UnderWay, err error) {
 	err = r.Scan(&u.ID, &u.UserID, &u.Login, &u.DisplayName, &u.Action, &u.State, (*timeField)(&u.CreatedAt))
 	return u, err

@@ -5,6 +5,8 @@ package store
 import (
 	"context"
 	"errors"
+	"strconv"
+	"strings"
 	"time"
 
 	"tamga/internal/domain/keys"
@@ -131,6 +133,45 @@ func (s Keys) PendingRequestsFor(ctx context.Context, operatorID string, after i
 		begin, where = people, "id IN (SELECT q.id FROM people u CROSS JOIN certificate_requests q WHERE q.user_id = u.id)"
 	}
 	return all(ctx, s.DB, scanRequest, begin+requestQuery+"status = 2 AND id > $3 AND "+where+" ORDER BY id LIMIT $4", operatorID, millis(now), after, limit)
+}
+
+// FindRequests implements keys.RequestStore.
+func (s Keys) FindRequests(ctx context.Context, operatorID string, sought keys.Sought, limit int, now time.Time) ([]keys.RequestRecord, error) {
+	found, args := seek("SELECT q.id AS id FROM certificate_requests q JOIN users u ON u.id = q.user_id WHERE "+reaches, []any{operatorID, millis(now)}, sought, limit, false)
+	return allUnprepared(ctx, s.DB, scanRequest, requestQuery+"id IN ("+found+") ORDER BY id DESC", args...)
+}
+
+// FindCertificates implements keys.RequestStore.
+func (s Keys) FindCertificates(ctx context.Context, operatorID string, sought keys.Sought, limit int, now time.Time) ([]keys.CertificateRecord, error) {
+	found, args := seek("SELECT q.id AS id FROM certificates q JOIN users u ON u.id = q.user_id WHERE "+reaches, []any{operatorID, millis(now)}, sought, limit, true)
+	return allUnprepared(ctx, s.DB, scanCertificate, certificateQuery+"c.id IN ("+found+") ORDER BY c.id DESC", args...)
+}
+
+// seek returns a query of the numbers of rows q that are sought, at most limit, with its arguments.
+// It is the union of queries that each have an index.
+func seek(query string, args []any, sought keys.Sought, limit int, serial bool) (string, []any) {
+	var parts []string
+	add := func(condition string, values ...any) {
+		for _, v := range values {
+			args = append(args, v)
+			condition = strings.Replace(condition, "?", "$"+strconv.Itoa(len(args)), 1)
+		}
+		parts = append(parts, query+" AND "+condition)
+	}
+	if sought.Number != 0 {
+		add("q.id = ?", sought.Number)
+	}
+	if serial && sought.SerialFrom != nil {
+		add("q.serial >= ? AND q.serial < ? AND NOT q.outside", sought.SerialFrom, sought.SerialUntil)
+		add("q.serial >= ? AND q.serial < ? AND q.outside", sought.SerialFrom, sought.SerialUntil)
+	}
+	if len(sought.Users) > 0 {
+		var isOne string
+		args, isOne = among(args, sought.Users)
+		parts = append(parts, query+" AND q.user_id "+isOne)
+	}
+	args = append(args, limit)
+	return "SELECT id FROM (" + strings.Join(parts, " UNION ") + ") AS found ORDER BY id DESC LIMIT $" + strconv.Itoa(len(args)), args
 }
 
 // Decide sets the final status of a pending request.

@@ -54,8 +54,13 @@ func (s Users) AddUser(ctx context.Context, u user.User, folded string) error {
 	}
 	n := int64(0)
 	err := s.Atomic(ctx, lock.User(u.ID).Logins(folded), func(ctx context.Context) (err error) {
-		n, err = s.insertUser(ctx, u, folded)
-		return err
+		if n, err = s.insertUser(ctx, u, folded); err != nil || n == 0 {
+			return err
+		}
+		if err = s.addWords(ctx, u.ID, sourceLogin, user.SearchWords(u.Login)); err != nil {
+			return err
+		}
+		return s.addWords(ctx, u.ID, sourceShown, user.SearchWords(u.DisplayName))
 	})
 	if err == nil && n == 0 {
 		return user.ErrDuplicate
@@ -168,7 +173,10 @@ func (s Users) SetLogin(ctx context.Context, id, login, folded string) error {
 		if found && owner != id {
 			return user.ErrDuplicate
 		}
-		return s.change(ctx, "UPDATE users SET login = $2, login_folded = $3 WHERE id = $1", id, login, user.LoginKey(id, folded))
+		if err := s.change(ctx, "UPDATE users SET login = $2, login_folded = $3 WHERE id = $1", id, login, user.LoginKey(id, folded)); err != nil {
+			return err
+		}
+		return s.setWords(ctx, id, sourceLogin, user.SearchWords(login))
 	})
 }
 
@@ -178,13 +186,21 @@ func (s Users) DeleteUser(ctx context.Context, id string) error {
 		if err := s.noteDeleted(ctx, "k.user_id = $1", id); err != nil {
 			return err
 		}
+		if err := s.dropWords(ctx, id, func(string) bool { return true }); err != nil {
+			return err
+		}
 		return s.change(ctx, "DELETE FROM users WHERE id = $1", id)
 	})
 }
 
 // SetDisplayName implements user.Store.
 func (s Users) SetDisplayName(ctx context.Context, id, name string) error {
-	return s.change(ctx, "UPDATE users SET display_name = $2 WHERE id = $1", id, name)
+	return s.Atomic(ctx, lock.User(id), func(ctx context.Context) error {
+		if err := s.change(ctx, "UPDATE users SET display_name = $2 WHERE id = $1", id, name); err != nil {
+			return err
+		}
+		return s.setWords(ctx, id, sourceShown, user.SearchWords(name))
+	})
 }
 
 func (s Users) change(ctx context.Context, query string, args ...any) error {

@@ -50,6 +50,9 @@ func (s Users) SetExternalLogin(ctx context.Context, id string, l user.ExternalL
 		if err != nil && !errors.Is(err, user.ErrNotFound) {
 			return err
 		}
+		if err := s.setWords(ctx, id, sourceExternal+issuer, user.SearchWords(l.Login)); err != nil {
+			return err
+		}
 		_, err = s.exec(ctx, `INSERT INTO external_logins (user_id, issuer, issuer_folded, login, login_folded) VALUES ($1, $2, $3, $4, $5)
 			ON CONFLICT (user_id, issuer_folded) DO UPDATE SET issuer = excluded.issuer, login = excluded.login, login_folded = excluded.login_folded`,
 			id, l.Issuer, issuer, l.Login, folded)
@@ -59,8 +62,13 @@ func (s Users) SetExternalLogin(ctx context.Context, id string, l user.ExternalL
 
 // DeleteExternalLogin implements user.LoginStore.
 func (s Users) DeleteExternalLogin(ctx context.Context, id, issuer string) error {
-	_, err := s.exec(ctx, "DELETE FROM external_logins WHERE user_id = $1 AND issuer_folded = $2", id, issuer)
-	return err
+	return s.Atomic(ctx, lock.User(id), func(ctx context.Context) error {
+		if err := s.setWords(ctx, id, sourceExternal+issuer, nil); err != nil {
+			return err
+		}
+		_, err := s.exec(ctx, "DELETE FROM external_logins WHERE user_id = $1 AND issuer_folded = $2", id, issuer)
+		return err
+	})
 }
 
 // NameOf implements user.NameStore.
@@ -84,8 +92,10 @@ var (
 // AddName implements user.NameStore.
 func (s Users) AddName(ctx context.Context, id string, n user.Name) error {
 	return s.name(ctx, id, n, func(ctx context.Context, unique []byte) error {
-		_, err := s.insert(ctx, addNames, id, n.Text, n.Folded, n.Key[:], unique)
-		return err
+		if _, err := s.insert(ctx, addNames, id, n.Text, n.Folded, n.Key[:], unique); err != nil {
+			return err
+		}
+		return s.addWords(ctx, id, sourceName, wordsOf(n))
 	})
 }
 
@@ -97,8 +107,10 @@ func (s Users) SetName(ctx context.Context, id string, n user.Name) error {
 			id, n.Text, n.Folded, n.Key[:], unique); err != nil {
 			return err
 		}
-		_, err := s.exec(ctx, "DELETE FROM name_components WHERE user_id = $1", id)
-		return err
+		if _, err := s.exec(ctx, "DELETE FROM name_components WHERE user_id = $1", id); err != nil {
+			return err
+		}
+		return s.setWords(ctx, id, sourceName, wordsOf(n))
 	})
 }
 

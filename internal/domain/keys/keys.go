@@ -97,6 +97,10 @@ type RequestStore interface {
 	// PendingRequestsFor reads pending requests of the users that an operator reaches, by
 	// number, after one of them.
 	PendingRequestsFor(ctx context.Context, operatorID string, after int64, limit int, now time.Time) ([]RequestRecord, error)
+	// FindRequests and FindCertificates read what is sought of the users that an operator
+	// reaches, the newest first.
+	FindRequests(ctx context.Context, operatorID string, sought Sought, limit int, now time.Time) ([]RequestRecord, error)
+	FindCertificates(ctx context.Context, operatorID string, sought Sought, limit int, now time.Time) ([]CertificateRecord, error)
 	// Decide sets the status of a pending request. It reports false when the request is
 	// not pending.
 	Decide(ctx context.Context, id int64, status RequestStatus, certificateID int64, at time.Time) (bool, error)

@@ -176,6 +176,15 @@ func (s *Service) UnderWay(ctx context.Context, who audit.Principal, after Under
 	return s.deps.Lists.UnderWay(ctx, who.UserID, after, limit, s.deps.Now())
 }
 
+// UnderWayOf returns at most limit operations under way of some of the users whom who reaches, and the one with
+// an identifier, the oldest first.
+func (s *Service) UnderWayOf(ctx context.Context, who audit.Principal, users []string, id string, limit int) ([]UnderWay, error) {
+	if len(users) == 0 && id == "" {
+		return nil, nil
+	}
+	return s.deps.Lists.UnderWayOf(ctx, who.UserID, users, id, limit, s.deps.Now())
+}
+
 // maxActive is the most operations of a list.
 const maxActive = 1000
 

@@ -100,6 +100,9 @@ type ListStore interface {
 	// UnderWay returns at most limit operations of the users whom an operator reaches, the
 	// oldest first, after one of an earlier call: its CreatedAt and ID count.
 	UnderWay(ctx context.Context, operatorID string, after UnderWay, limit int, now time.Time) ([]UnderWay, error)
+	// UnderWayOf returns at most limit operations of some users whom an operator reaches, and the one
+	// with an identifier, the oldest first.
+	UnderWayOf(ctx context.Context, operatorID string, users []string, id string, limit int, now time.Time) ([]UnderWay, error)
 }
 
 // MoveStore moves operations with their confirmations.

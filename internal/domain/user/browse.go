@@ -31,6 +31,9 @@ type SearchStore interface {
 	// condition as a whole. able is false where UsersAfter does better: no condition
 	// selects few users, or the groups have no more than about more users after the key.
 	UsersFound(ctx context.Context, operatorID string, groups []string, conditions []Condition, after string, limit, more int, now time.Time) (users []Info, able bool, err error)
+	// FindUsers returns at most limit users the operator reaches who have all terms, in the
+	// order of their keys. If there are more, it returns any of them.
+	FindUsers(ctx context.Context, operatorID string, terms []Term, limit int, now time.Time) ([]Place, error)
 	// MoreUsers reports whether the installation has more than a number of users, or had more
 	// since this process began. It does not count them all.
 	MoreUsers(ctx context.Context, than int) (bool, error)

@@ -77,6 +77,25 @@ CREATE TABLE external_logins (
 	UNIQUE (issuer_folded, login_folded)
 ) {{clustered}};
 
+-- The words that a search for people compares, and the users who have them. Package user makes words
+-- of texts. No row refers to users: the index would be as large as the table. Who deletes a user
+-- deletes the words first.
+CREATE TABLE user_words (
+	word     TEXT COLLATE {{binary}} NOT NULL,
+	user_id  TEXT NOT NULL,
+	PRIMARY KEY (word, user_id)
+) {{clustered}};
+
+-- The same words by user and by source, such as the login or a contact: words, with a blank before
+-- each. A word may have several sources, so that the rows of user_words that end with a source are
+-- those that no other row of the user has here.
+CREATE TABLE user_texts (
+	user_id  TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+	source   TEXT COLLATE {{binary}} NOT NULL,
+	words    TEXT NOT NULL,
+	PRIMARY KEY (user_id, source)
+) {{clustered}};
+
 
 -- Credentials
 
@@ -391,6 +410,7 @@ CREATE TABLE certificates (
 CREATE INDEX certificates_by_key ON certificates (key_id);
 CREATE UNIQUE INDEX certificates_by_serial ON certificates (serial) WHERE NOT outside;
 CREATE INDEX certificates_outside ON certificates (id) WHERE outside;
+CREATE INDEX certificates_outside_by_serial ON certificates (serial) WHERE outside;
 
 -- The default certificate of a user, which is always one of the user's own.
 CREATE TABLE default_certificates (

@@ -32,6 +32,7 @@ var suite = []struct {
 	{"Users", testUsers},
 	{"People", testPeople},
 	{"Search", testSearch},
+	{"Words", Words},
 	{"Methods", testMethods},
 	{"Tokens", testTokens},
 	{"Grants", testGrants},
