@@ -163,6 +163,17 @@ func (s Operations) UnderWayOf(ctx context.Context, operatorID string, users []s
 	return allUnprepared(ctx, s.DB, scanUnderWay, strings.Join(parts, " UNION ALL ")+" ORDER BY created_at, id LIMIT $4", args...)
 }
 
+// UnderWayDocuments implements operation.ListStore.
+func (s Operations) UnderWayDocuments(ctx context.Context, operatorID string, limit int, now time.Time) ([]operation.UnderWay, error) {
+	return allUnprepared(ctx, s.DB, func(r row) (u operation.UnderWay, err error) {
+		err = r.Scan(&u.ID, &u.UserID, &u.Login, &u.DisplayName, &u.Action, &u.State, (*timeField)(&u.CreatedAt), &u.Documents)
+		return u, err
+	}, `SELECT x.id, x.user_id, u.login, u.display_name, x.action, COALESCE(c.state, x.state), x.created_at, x.documents
+		FROM operations x CROSS JOIN users u LEFT JOIN confirmations c ON c.id = x.id AND c.ended_at = 0
+		WHERE x.keep_until = 0 AND x.purpose = 'operation' AND (x.complete_before > $2 OR x.leased_until > $2) AND u.id = x.user_id AND `+reaches+`
+		ORDER BY x.created_at DESC, x.id DESC LIMIT $3`, operatorID, millis(now), limit)
+}
+
 func scanUnderWay(r row) (u operation.UnderWay, err error) {
 	err = r.Scan(&u.ID, &u.UserID, &u.Login, &u.DisplayName, &u.Action, &u.State, (*timeField)(&u.CreatedAt))
 	return u, err

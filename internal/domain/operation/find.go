@@ -4,11 +4,13 @@ package operation
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,6 +19,7 @@ import (
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/lock"
 	"tamga/internal/domain/notify"
+	"tamga/internal/domain/user"
 	"tamga/sig"
 )
 
@@ -183,6 +186,36 @@ func (s *Service) UnderWayOf(ctx context.Context, who audit.Principal, users []s
 		return nil, nil
 	}
 	return s.deps.Lists.UnderWayOf(ctx, who.UserID, users, id, limit, s.deps.Now())
+}
+
+// mostNamed is the number of operations whose names of documents a search reads.
+const mostNamed = 2000
+
+// UnderWayNamed returns operations of the users whom who reaches that have a document whose name has all terms of
+// a text. It reads the newest operations under way. The fault is error_invalid_filter_value.
+func (s *Service) UnderWayNamed(ctx context.Context, who audit.Principal, text string) ([]UnderWay, error) {
+	terms, err := user.SearchTerms(text)
+	if err != nil {
+		return nil, err
+	}
+	list, err := s.deps.Lists.UnderWayDocuments(ctx, who.UserID, mostNamed, s.deps.Now())
+	if err != nil {
+		return nil, err
+	}
+	var found []UnderWay
+	for _, o := range list {
+		documents, err := readDocuments(o.Documents)
+		if err != nil {
+			return nil, err
+		}
+		if slices.ContainsFunc(documents, func(d Document) bool {
+			return user.HasTerms(user.SearchWords(cmp.Or(d.Name, d.OriginalName)), terms)
+		}) {
+			o.Documents = nil
+			found = append(found, o)
+		}
+	}
+	return found, nil
 }
 
 // maxActive is the most operations of a list.

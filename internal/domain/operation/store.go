@@ -103,6 +103,9 @@ type ListStore interface {
 	// UnderWayOf returns at most limit operations of some users whom an operator reaches, and the one
 	// with an identifier, the oldest first.
 	UnderWayOf(ctx context.Context, operatorID string, users []string, id string, limit int, now time.Time) ([]UnderWay, error)
+	// UnderWayDocuments returns at most limit operations with documents of the users whom an operator
+	// reaches, the newest first.
+	UnderWayDocuments(ctx context.Context, operatorID string, limit int, now time.Time) ([]UnderWay, error)
 }
 
 // MoveStore moves operations with their confirmations.
@@ -211,6 +214,7 @@ type UnderWay struct {
 	Action                     string
 	State                      State
 	CreatedAt                  time.Time
+	Documents                  []byte // as stored, of UnderWayDocuments alone
 }
 
 // OwnerCheck checks whether the user who ordered an operation may still act when it is carried out without

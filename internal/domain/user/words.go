@@ -154,6 +154,18 @@ func SearchWords(texts ...string) []string {
 	return words[:min(len(words), maxWords)]
 }
 
+// HasTerms reports whether words have all terms, as FindByWords decides it for users.
+func HasTerms(words []string, terms []Term) bool {
+	for _, t := range terms {
+		if !slices.ContainsFunc(words, func(w string) bool {
+			return slices.ContainsFunc(t, func(beginning string) bool { return strings.HasPrefix(w, beginning) })
+		}) {
+			return false
+		}
+	}
+	return true
+}
+
 // PhoneWords returns the words of the normal form of a phone number: people search by the whole
 // number, without the code of the country, and by its last digits.
 func PhoneWords(normal string) []string {

@@ -30,6 +30,7 @@ var (
 
 // auditForm is the search of the audit log.
 type auditForm struct {
+	Text      string `query:"q"`
 	User      string `query:"user"`
 	Login     string `query:"login"`
 	Operation string `query:"operation"`
@@ -65,7 +66,7 @@ func (f *auditForm) query() (AuditQuery, error) {
 // tidy removes what people type beside the values: blanks around them, letter case, and the name
 // of an operation or of an outcome in place of its identifier.
 func (f *auditForm) tidy(w *view.Words) {
-	for _, value := range []*string{&f.User, &f.Login, &f.Operation, &f.Outcome, &f.Since, &f.Until} {
+	for _, value := range []*string{&f.Text, &f.User, &f.Login, &f.Operation, &f.Outcome, &f.Since, &f.Until} {
 		*value = strings.TrimSpace(*value)
 	}
 	f.Operation = identifier(w.Operations(), f.Operation)
@@ -92,7 +93,7 @@ func identifier(known []view.Option, text string) string {
 // values returns the search as a query.
 func (f *auditForm) values() url.Values {
 	v := url.Values{}
-	for name, value := range map[string]string{"user": f.User, "login": f.Login, "operation": f.Operation, "outcome": f.Outcome, "since": f.Since, "until": f.Until, "attempts": f.Attempts} {
+	for name, value := range map[string]string{"q": f.Text, "user": f.User, "login": f.Login, "operation": f.Operation, "outcome": f.Outcome, "since": f.Since, "until": f.Until, "attempts": f.Attempts} {
 		if value != "" {
 			v.Set(name, value)
 		}
@@ -102,6 +103,7 @@ func (f *auditForm) values() url.Values {
 
 type auditView struct {
 	Form  auditForm
+	Asked bool // one of the conditions is used
 	Table table
 	Files []fileLink
 	// Operations and Outcomes are what the fields suggest.
@@ -159,7 +161,8 @@ func (a *API) auditLog(ctx context.Context, r auditForm) (view.View, error) {
 	w := view.VisitorOf(ctx).Words
 	r.tidy(w)
 	v := auditView{Form: r, Operations: w.Operations(), Outcomes: w.Outcomes()}
-	q, err := r.query()
+	v.Asked = r.User != "" || r.Login != "" || r.Operation != "" || r.Outcome != "" || r.Since != "" || r.Until != "" || r.Attempts != ""
+	q, err := a.searchLog(ctx, &r)
 	if err != nil {
 		return view.View{}, refusedForm{err, a.office(ctx, "audit", "audit.title", "", v)}
 	}
@@ -171,7 +174,11 @@ func (a *API) auditLog(ctx context.Context, r auditForm) (view.View, error) {
 		}
 		defer done()
 	}
-	entries, before, err := a.Log.Read(ctx, q, pageRows)
+	walk := logWalk
+	if q.Far {
+		walk = farLogWalk
+	}
+	entries, before, err := q.read(ctx, a.Log, pageRows, walk)
 	if err != nil {
 		return view.View{}, err
 	}
@@ -192,7 +199,11 @@ func (a *API) auditLog(ctx context.Context, r auditForm) (view.View, error) {
 		again.Del("format")
 		again.Set("before", strconv.FormatInt(before, 10))
 		v.Table.Empty = "audit.none_yet"
-		v.Partial, v.Table.NextKey = goesOn(len(entries), "audit.partial", "audit.partial_far", q.Far, again)
+		partial, partialFar := "audit.partial", "audit.partial_far"
+		if q.has != nil {
+			partial, partialFar = "search.log_partial", "search.log_partial_far"
+		}
+		v.Partial, v.Table.NextKey = goesOn(min(len(entries), pageRows), partial, partialFar, q.Far, again)
 		v.Table.Next = "/operator/audit?" + again.Encode()
 	}
 	return a.office(ctx, "audit", "audit.title", "", v), nil
@@ -244,15 +255,25 @@ func exportedValues(e *audit.Line) []string {
 // JSON for each.
 func (a *API) exportAudit(ctx context.Context, r auditForm) (rest.File, error) {
 	r.tidy(view.VisitorOf(ctx).Words)
-	q, err := r.query()
+	q, err := a.searchLog(ctx, &r)
 	if err != nil {
 		return rest.File{}, err
+	}
+	if q.has != nil {
+		done, err := a.Turns.Take(ctx, rest.Caller(ctx).UserID)
+		if err != nil {
+			return rest.File{}, err
+		}
+		defer done()
 	}
 	rest.Detail(ctx, r.values().Encode())
 	var pages [][]audit.Entry
 	const page = 1000
 	for have := 0; have < maxExport; {
-		entries, before, err := a.Log.Read(ctx, q, min(page, maxExport-have))
+		entries, before, err := q.read(ctx, a.Log, min(page, maxExport-have), mostLogWalk)
+		if err == nil && q.has != nil && before > 0 && len(entries) < min(page, maxExport-have) {
+			err = errLongLog
+		}
 		if err != nil {
 			return rest.File{}, err
 		}

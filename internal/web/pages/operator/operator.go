@@ -258,6 +258,7 @@ type sections struct {
 // table is a list, or facts in pairs.
 type table struct {
 	Title string // key
+	Count string // how many there are, in words; "": not said
 	// Filters lead to parts of the list. One of them is the part that is shown.
 	Filters  []view.Tab
 	Head     []string // keys of the columns

@@ -40,6 +40,8 @@ type searchFilter struct {
 
 // peopleView is the search.
 type peopleView struct {
+	Search  searched
+	Asked   bool // the form of conditions is in use
 	Filters []searchFilter
 	Found   table
 	New     link
@@ -58,6 +60,7 @@ func (a *API) people(ctx context.Context, r struct {
 	Done  string `query:"done"`
 	After string `query:"after"`
 	Far   string `query:"far"` // searches as far as it must
+	Text  string `query:"q"`
 	Body  rest.Form
 }) (view.View, error) {
 	var filters []user.Filter
@@ -80,6 +83,14 @@ func (a *API) people(ctx context.Context, r struct {
 			again.Set(name+n, value)
 		}
 	}
+	v.Asked = len(filters) > 0
+	if text := strings.TrimSpace(r.Text); text != "" && !v.Asked {
+		var err error
+		if v.Search, v.Found, err = a.search(ctx, text, r.After); err != nil {
+			return view.View{}, refusedForm{err, a.office(ctx, "people", "people.title", "", v)}
+		}
+		return a.office(ctx, "people", "people.title", r.Done, v), nil
+	}
 	var list []user.Info
 	var next string
 	if wrong == nil {
@@ -88,17 +99,7 @@ func (a *API) people(ctx context.Context, r struct {
 	if wrong != nil {
 		return view.View{}, refusedForm{wrong, a.office(ctx, "people", "people.title", "", v)}
 	}
-	v.Found = table{
-		Title: "people.found", Empty: "people.none",
-		Head: []string{"column.Login", "people.name", "column.PhoneNumber", "column.Email", "column.Group", "people.seen"},
-	}
-	for _, u := range list {
-		name := cell{Text: nameOf(u), Address: personAt(u.ID), Notes: marksOf(rest.Caller(ctx), u)}
-		if u.Locked {
-			name.Badges, name.Bad = []string{barKey(u)}, true
-		}
-		v.Found.Rows = append(v.Found.Rows, row{Cells: []cell{name, {Text: u.DisplayName}, {Text: u.PhoneNumber}, {Text: u.Email}, {Text: u.Group}, seenCell(u)}})
-	}
+	v.Found = peopleTable(ctx, list)
 	switch {
 	case next == "" && r.After != "":
 		v.Found.Empty = "people.no_more"
@@ -113,6 +114,22 @@ func (a *API) people(ctx context.Context, r struct {
 		v.Found.Next = "/operator/people?" + again.Encode()
 	}
 	return a.office(ctx, "people", "people.title", r.Done, v), nil
+}
+
+// peopleTable lists people.
+func peopleTable(ctx context.Context, list []user.Info) table {
+	t := table{
+		Title: "people.found", Empty: "people.none",
+		Head: []string{"column.Login", "people.name", "column.PhoneNumber", "column.Email", "column.Group", "people.seen"},
+	}
+	for _, u := range list {
+		name := cell{Text: nameOf(u), Address: personAt(u.ID), Notes: marksOf(rest.Caller(ctx), u)}
+		if u.Locked {
+			name.Badges, name.Bad = []string{barKey(u)}, true
+		}
+		t.Rows = append(t.Rows, row{Cells: []cell{name, {Text: u.DisplayName}, {Text: u.PhoneNumber}, {Text: u.Email}, {Text: u.Group}, seenCell(u)}})
+	}
+	return t
 }
 
 // goesOn returns what a search says below a page with a number of rows, from which the query again

@@ -316,6 +316,8 @@ func tokenCell(w *view.Words, t oath.Token) cell {
 	return cell{Text: t.Serial + " – " + w.Text("token.kind."+strings.ToLower(string(t.Type)))}
 }
 
+var certificateHead = []string{"certificate.name", "verify.serial", "certificate.suite", "certificate.from", "certificate.until", "certificate.state"}
+
 // certificateRow describes a certificate.
 func certificateRow(w *view.Words, c *keys.Certificate) row {
 	info := signing.DescribeCertificate(c.X509)
@@ -325,7 +327,7 @@ func certificateRow(w *view.Words, c *keys.Certificate) row {
 }
 
 func (a *API) personCertificates(ctx context.Context, _ audit.Principal, u user.Info) (table, error) {
-	t := table{Title: "person.certificates", Head: []string{"certificate.name", "verify.serial", "certificate.suite", "certificate.from", "certificate.until", "certificate.state"}, Empty: "person.no_certificates"}
+	t := table{Title: "person.certificates", Head: certificateHead, Empty: "person.no_certificates"}
 	list, err := a.Keys.List(ctx, u.ID)
 	if err != nil {
 		return t, err

@@ -67,6 +67,16 @@ func (a *API) requests(ctx context.Context, r struct {
 	return a.office(ctx, "sections", "requests.title", r.Done, sections{Tables: []table{t}}), nil
 }
 
+var operationHead = []string{"person.title", "signed.operation", "operations.action", "certificate.state", "person.begun"}
+
+// underWayRow describes an operation under way.
+func (a *API) underWayRow(o *operation.UnderWay) row {
+	return row{
+		Cells:    []cell{{Text: cmp.Or(o.Login, o.DisplayName, o.UserID), Address: personAt(o.UserID)}, {Text: o.ID, Code: true}, {Key: "action." + o.Action}, {Key: "operation." + string(o.State)}, {At: o.CreatedAt}},
+		Commands: a.linksFrom("operations", o.UserID, o.ID, "operation-cancel"),
+	}
+}
+
 // underWay lists the operations under way of all users within reach, the oldest first.
 func (a *API) underWay(ctx context.Context, r struct {
 	Done  string `query:"done"`
@@ -81,12 +91,9 @@ func (a *API) underWay(ctx context.Context, r struct {
 	if err != nil {
 		return view.View{}, err
 	}
-	t := table{Title: "operations.title", Head: []string{"person.title", "signed.operation", "operations.action", "certificate.state", "person.begun"}, Empty: "operations.none"}
+	t := table{Title: "operations.title", Head: operationHead, Empty: "operations.none"}
 	for _, o := range list {
-		t.Rows = append(t.Rows, row{
-			Cells:    []cell{{Text: cmp.Or(o.Login, o.DisplayName, o.UserID), Address: personAt(o.UserID)}, {Text: o.ID, Code: true}, {Key: "action." + o.Action}, {Key: "operation." + string(o.State)}, {At: o.CreatedAt}},
-			Commands: a.linksFrom("operations", o.UserID, o.ID, "operation-cancel"),
-		})
+		t.Rows = append(t.Rows, a.underWayRow(&o))
 	}
 	if len(list) == pageRows {
 		last := list[len(list)-1]
