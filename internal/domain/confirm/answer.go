@@ -43,7 +43,7 @@ func (s *Service) answer(ctx context.Context, who audit.Principal, refID, answer
 	err = s.deps.Store.Atomic(ctx, lock.User(who.UserID), func(ctx context.Context) error {
 		now := s.now()
 		r, counted, err := s.deps.Store.CountAttempt(ctx, normalID(refID), who.UserID, who.ClientID, now, s.settings.Codes.Attempts)
-		if p = (Prompt{Record: r}); err != nil {
+		if p = s.prompted(r); err != nil {
 			return err
 		}
 		if !counted && repeatable {
@@ -233,7 +233,7 @@ func (s *Service) Poll(ctx context.Context, who audit.Principal, refID string) (
 	if r.State == Challenged && ByPage(r.Method) {
 		return s.prompt(ctx, r)
 	}
-	return Prompt{Record: r}, nil
+	return s.prompted(r), nil
 }
 
 // Approve takes the signed decision of a device: an approval, with the documents that the

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"tamga/internal/domain/audit"
+	"tamga/internal/domain/contact"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/lock"
 )
@@ -104,9 +105,24 @@ func (s *Service) Present(ctx context.Context, who audit.Principal, id string) (
 	return s.prompt(ctx, r)
 }
 
+// prompted returns the prompt of a record, with what a person must know of its challenge.
+func (s *Service) prompted(r Record) Prompt {
+	p, now := Prompt{Record: r}, s.now()
+	if r.State == Challenged {
+		p.Most = s.settings.Codes.Attempts
+		p.Left = max(0, p.Most-r.Attempts)
+		p.Lives = max(0, r.AnswerBefore.Sub(now))
+		p.RepeatsIn = max(0, r.SentAt.Add(s.settings.Codes.Resend).Sub(now))
+		if r.Method == contact.Phone.Method || r.Method == contact.Email.Method {
+			p.Digits = s.settings.Codes.Digits
+		}
+	}
+	return p
+}
+
 // prompt returns what a client shows of a challenge under way.
 func (s *Service) prompt(ctx context.Context, r Record) (Prompt, error) {
-	p := Prompt{Record: r}
+	p := s.prompted(r)
 	switch {
 	case ByPage(r.Method) && s.deps.Passkeys != nil:
 		challenge, err := s.passkeyChallenge(ctx, &r)

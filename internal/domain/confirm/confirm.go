@@ -198,4 +198,9 @@ type Prompt struct {
 	// Wrong is set after a wrong answer if another one is allowed. Its code is
 	// authentication_failed.
 	Wrong *fault.Error
+	// What a person must know of a challenge under way: how many answers of how many are left, for how long it can be
+	// answered, and after which time the message may be sent again. Pages show them.
+	Left, Most       int
+	Lives, RepeatsIn time.Duration
+	Digits           int // of the code that was sent; 0 for a challenge without one
 }

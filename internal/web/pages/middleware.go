@@ -14,9 +14,9 @@ import (
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/signing"
 	"tamga/internal/web/pages/operator"
-	"tamga/internal/web/pages/pdfjs"
 	"tamga/internal/web/pages/view"
 	"tamga/internal/web/rest"
+	"tamga/internal/web/rest/look"
 )
 
 // Middleware is in front of the pages. It finds the language, refuses forms of other sites, and
@@ -28,6 +28,11 @@ func (a *API) Middleware(next http.Handler) http.Handler {
 		rest.Answer(w, a.Present(r.Context(), fault.New(fault.AccessDenied, "the form was sent by another site")))
 	}))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, look.Folder) { // files are the same for everybody
+			r.Header.Del("Authorization")
+			next.ServeHTTP(w, r)
+			return
+		}
 		cookies := r.Header.Get("Cookie")
 		v := &view.Visitor{
 			Brand: a.settings.Name,
@@ -46,9 +51,6 @@ func (a *API) Middleware(next http.Handler) http.Handler {
 			a.renew(w, s)
 		}
 		w.Header().Set("Cache-Control", "no-store")
-		if strings.HasPrefix(v.Path, pdfjs.Folder) { // their addresses have their versions
-			w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
-		}
 		// With no-referrer, browsers send "Origin: null" with our own forms.
 		w.Header().Set("Referrer-Policy", "same-origin")
 		w.Header().Set("Vary", "Cookie, Accept-Language")

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"mime"
 	"net/http"
 	"strconv"
@@ -54,6 +55,12 @@ type File struct {
 	Content
 	Name string // proposed to the client; may be empty
 	Type string // media type; empty: application/octet-stream
+
+	// Encoding is how Content is compressed, "gzip" or "" for not at all. Varies says that it depends on what the client
+	// accepts.
+	Encoding string
+	Varies   bool
+	Kept     bool // what is at the address never changes, so browsers and caches may keep it
 }
 
 // Page answers HTML.
@@ -66,11 +73,12 @@ type Page struct {
 
 // answer is a prepared success. Only the connection can still fail.
 type answer struct {
-	kind     string // Content-Type; "" is no body
-	name     string // of the file to save it as; "": none
-	location string // "": no redirect
-	policy   string // Content-Security-Policy; "" is that of Secured
-	status   int    // 0 is 200, or 302 with a location
+	kind     string      // Content-Type; "" is no body
+	name     string      // of the file to save it as; "": none
+	location string      // "": no redirect
+	policy   string      // Content-Security-Policy; "" is that of Secured
+	header   http.Header // more headers; nil: none
+	status   int         // 0 is 200, or 302 with a location
 	cookie   *http.Cookie
 	header   map[string]string
 	size     int64
@@ -114,7 +122,7 @@ func prepare(value any) (answer, error) {
 		if kind == "" {
 			kind = "application/octet-stream"
 		}
-		return answer{kind: kind, name: v.Name, size: v.Size(), to: func(w io.Writer) error {
+		return answer{kind: kind, name: v.Name, header: v.header(), size: v.Size(), to: func(w io.Writer) error {
 			_, err := v.WriteTo(w)
 			return err
 		}}, nil
@@ -127,6 +135,21 @@ func prepare(value any) (answer, error) {
 		_, err := w.Write(b)
 		return err
 	}}, nil
+}
+
+// header returns the headers of a file about compression and caches.
+func (f File) header() http.Header {
+	h := http.Header{}
+	if f.Encoding != "" {
+		h.Set("Content-Encoding", f.Encoding)
+	}
+	if f.Kept {
+		h.Set("Cache-Control", "public, max-age=31536000, immutable")
+	}
+	if f.Varies {
+		h.Set("Vary", "Accept-Encoding")
+	}
+	return h
 }
 
 // unsaved replaces the characters that are not in names of files on Windows, where one of them fails a download or
@@ -178,6 +201,7 @@ func (a answer) send(w http.ResponseWriter) error {
 	if a.policy != "" {
 		w.Header().Set("Content-Security-Policy", a.policy)
 	}
+	maps.Copy(w.Header(), a.header)
 	if a.name != "" {
 		w.Header().Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": FileName(a.name)}))
 	}

@@ -237,7 +237,7 @@ func (p *repetition) replay(call *call) (any, error) {
 	case formJSON:
 		return JSON{body}, nil
 	case formFile:
-		return File{body, h.Name, h.Type}, nil
+		return File{Content: body, Name: h.Name, Type: h.Type}, nil
 	case formFault:
 		return nil, fault.New(h.Code, h.Message)
 	}

@@ -189,7 +189,7 @@ func testSignInBySecondStep(t *testing.T, database string) {
 			if *bad.IsFinal || *bad.IsError || *bad.Challenge.Title.Value == "" || bad.Challenge.TextChallenge[0].RefID != ref || bad.Challenge.TextChallenge[0].Title != *bad.Challenge.Title.Value { // row 9
 				t.Errorf("a wrong code: %+v", bad)
 			}
-			if text := *bad.Challenge.Title.Value; text != "Код неверный. Попробуйте ещё раз." { // without Accept-Language, messages.language
+			if text := *bad.Challenge.Title.Value; text != "Код неверен." { // without Accept-Language, messages.language
 				t.Errorf("a wrong code is told in another language than the installation's: %q", text)
 			}
 			done := c.ask(path, me, strings.Replace(strings.Replace(c.answerTo(ref, code), "ChallengeResponse", "challengeResponse", 1), "ClientId", "clientId", 1)) // row 18

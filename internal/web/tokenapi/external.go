@@ -101,11 +101,10 @@ func (a *API) handOn(ctx context.Context, r arrival) (any, error) {
 		return a.ended(ctx, r.visit(), err)
 	}
 	page, err := render(repostTemplate, struct {
-		words
-		Style                   template.CSS
+		shell
 		Script                  template.JS
 		Action, Response, State string
-	}{a.wordsFor(ctx, r.visit()), template.CSS(loginStyle), repost, a.issuer + finishPath(r.Name), r.Body.Get(paramResponse), r.Body.Get(paramState)})
+	}{a.shell(a.wordsFor(ctx, r.visit())), repost, a.issuer + finishPath(r.Name), r.Body.Get(paramResponse), r.Body.Get(paramState)})
 	// The answer to that form sends the browser to the client, and browsers check
 	// form-action for that address, too.
 	page.Policy = policyFor(a.issuer, to) + "; script-src " + repostHash

@@ -38,7 +38,7 @@ func TestExternalLogin(t *testing.T) {
 	goThere := func(b *browser) string {
 		t.Helper()
 		_, page := b.send("GET", s.asked("scope", "openid dss offline_access"), "")
-		_, after, found := strings.Cut(page, `<li><a href="`)
+		_, after, found := strings.Cut(page, `<a class="btn full" href="`)
 		link, _, _ := strings.Cut(after, `"`)
 		if !found || !strings.Contains(page, "The other one") {
 			t.Fatalf("no way to the provider: %s", page)

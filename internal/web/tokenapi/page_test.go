@@ -154,7 +154,7 @@ func pageCode(t *testing.T, s *signIn) {
 		t.Errorf("cookies %v", c)
 	}
 	response, page = b.logIn(page, "password", "wrong")
-	if response.StatusCode != 401 || !strings.Contains(page, "The name or the password is not correct") || strings.Contains(page, "wrong") {
+	if response.StatusCode != 401 || !strings.Contains(page, "The login or the password is not correct") || strings.Contains(page, "wrong") {
 		t.Errorf("%d %s", response.StatusCode, page)
 	}
 	response, page = b.logIn(page)
@@ -468,18 +468,18 @@ func TestPagesForPeople(t *testing.T) {
 		"client":   {[]string{"client_id", "<unknown>"}, 400, "client_id is missing or unknown"},
 		"address":  {[]string{"redirect_uri", "https://evil.example/"}, 400, "redirect_uri"},
 		"twice":    {nil, 400, "state is given more than once"},
-		"language": {[]string{"ui_locales", "ru"}, 200, "Забыли пароль?"},
+		"language": {[]string{"ui_locales", "ru"}, 200, "Забыли пароль"},
 	} {
 		address := s.asked(c.change...)
 		if name == "twice" {
 			address += "&state=b"
 		}
 		response, page := b.send("GET", address, "", "Accept", "text/html,*/*")
-		if response.StatusCode != c.status || !strings.Contains(page, c.want) || !strings.Contains(page, "<main>") || response.Header.Get("WWW-Authenticate") != "" {
+		if response.StatusCode != c.status || !strings.Contains(page, c.want) || !strings.Contains(page, `<main class="narrow">`) || response.Header.Get("WWW-Authenticate") != "" {
 			t.Errorf("%s: %d %s", name, response.StatusCode, page)
 		}
-		if id := response.Header.Get("X-Request-Id"); len(id) != 26 || !strings.Contains(page, "<code>"+id+"</code>") {
-			t.Errorf("%s: the page does not have the id of its request: %q", name, page)
+		if id := response.Header.Get("X-Request-Id"); len(id) != 26 || strings.Contains(page, "<code>"+id+"</code>") != (c.status >= 400) {
+			t.Errorf("%s: a page has the id of its request exactly if something is wrong: %q", name, page)
 		}
 		// A refusal is there in the other language, too.
 		if m := regexp.MustCompile(`href="([^"]+)" lang="ru"`).FindStringSubmatch(page); c.status == 400 && m != nil {
@@ -512,7 +512,7 @@ func TestPagesForPeople(t *testing.T) {
 	_, page = b.send("GET", s.asked("client_id", "tamga-dev", "redirect_uri", tamgatest.OOBAddress), "", "Accept", "text/html")
 	form := url.Values{"ticket": {ticketField.FindStringSubmatch(page)[1]}, "login": {s.Dev.User.Login}, "password": {s.Dev.User.Password}}
 	response, page := b.send("POST", s.Dev.IDPURL+"/oauth/login", form.Encode(), "Content-Type", "application/x-www-form-urlencoded", "Accept", "text/html")
-	shown := regexp.MustCompile(`<code class="number">([0-9a-f]{64})</code>`).FindStringSubmatch(page)
+	shown := regexp.MustCompile(`<code class="secret">([0-9a-f]{64})</code>`).FindStringSubmatch(page)
 	if response.StatusCode != 200 || shown == nil {
 		t.Fatalf("%d %s", response.StatusCode, page)
 	}

@@ -77,7 +77,7 @@ func (l *samlLogin) goThere(b *browser, change ...string) url.Values {
 	t := l.T
 	t.Helper()
 	_, page := b.send("GET", l.asked(change...), "")
-	_, after, found := strings.Cut(page, `<li><a href="`)
+	_, after, found := strings.Cut(page, `<a class="btn full" href="`)
 	link, _, _ := strings.Cut(after, `"`)
 	if !found || !strings.Contains(page, "The corporation") {
 		t.Fatalf("no way to the provider: %s", page)

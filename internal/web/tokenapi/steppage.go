@@ -8,11 +8,13 @@ import (
 	_ "embed"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"html/template"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/confirm"
@@ -32,7 +34,7 @@ const refreshEvery = 5
 //go:embed step.html
 var stepText string
 
-var stepTemplate = template.Must(template.New("step").Parse(stepText))
+var stepTemplate = parse("step", stepText)
 
 // stepping is a sign-in that waits for its second step in a browser.
 type stepping struct {
@@ -159,9 +161,6 @@ func (a *API) answerStep(ctx context.Context, s *stepping, record *confirm.Recor
 		rest.Identified(ctx, s.caller.Who) // a reload alone has no audit entry
 	}
 	switch {
-	case form.Get("others") != "":
-		list, err := a.confirming.steps.Choices(ctx, &s.caller, record)
-		return confirm.Prompt{Record: *record, Choices: list}, false, err
 	case form.Get("choice") != "":
 		method, address, _ := strings.Cut(form.Get("choice"), "?")
 		p, err = a.confirming.steps.Challenge(ctx, &s.caller, record, signin.Choice{Method: method, Address: address, Titles: true})
@@ -213,7 +212,9 @@ func (a *API) stepRefused(ctx context.Context, s *stepping, record *confirm.Reco
 		}
 	}
 	if page.Content == nil {
-		shown, failed := render(stepTemplate, stepView{words: w, Style: template.CSS(loginStyle), Problem: complaint + " " + w.Ended})
+		view := stepView{shell: a.shell(w), Heading: w.Confirm}
+		view.Title, view.Problem = w.Confirm, complaint+" "+w.Ended
+		shown, failed := render(stepTemplate, view)
 		if failed != nil {
 			return nil, failed
 		}
@@ -230,36 +231,74 @@ func (a *API) stepRefused(ctx context.Context, s *stepping, record *confirm.Reco
 
 // stepView is what step.html shows.
 type stepView struct {
-	words
-	Style                                                        template.CSS
-	Client, Action, Ticket, Problem, Ask, Label, Number, Refresh string
-	Picture                                                      template.URL // QR code for a device without a network
-	Reload                                                       string
-	Passkey                                                      string // options for the browser
-	Script                                                       template.JS
-	Code, Waiting, Again, Others                                 bool
-	Choices                                                      []choiceView
+	shell
+	Heading, First                     string // First is the step before
+	Action, Ticket, Ask, Label, Number string
+	Lives, WaitsFor, RepeatsIn         string       // for how long the challenge can be answered, and when its message may be sent again
+	Picture                            template.URL // QR code for a device without a network
+	Reload                             string
+	Passkey                            string // options for the browser
+	Script                             template.JS
+	Code, Waiting, Again               bool
+	Boxes                              bool // the code has as many digits as the field has boxes
+	Choices                            []choiceView
+	Beside                             bool // the choices are other ways than the one of the page
 }
 
-type choiceView struct{ Value, Title, Label string }
+// codeBoxes is the number of boxes of the field of a code; see tamga.css.
+const codeBoxes = 6
+
+type choiceView struct{ Value, Title, Label, Icon string }
+
+// icons are those of the methods.
+var icons = map[string]string{"mydss": "phone", "mobile": "phone", "otpviasms": "sms", "otpviaemail": "mail", "oath": "codes", "passkey": "passkey"}
+
+// choices returns the ways to confirm as the page shows them, without the way of the record.
+func (w *words) choices(list []confirm.Choice, but *confirm.Record) []choiceView {
+	var shown []choiceView
+	for _, c := range list {
+		if c.Method == but.Method && c.Label == but.Label {
+			continue
+		}
+		value := c.Method
+		if c.Address != "" {
+			value += "?" + c.Address
+		}
+		shown = append(shown, choiceView{value, w.Ways[c.Method], c.Label, icons[c.Method]})
+	}
+	return shown
+}
+
+// span returns a length of time in whole minutes, or in seconds if it is shorter.
+func (w *words) span(d time.Duration) string {
+	if d >= time.Minute {
+		return strconv.Itoa(int((d+time.Minute-1)/time.Minute)) + "\u00a0" + w.Minutes
+	}
+	return strconv.Itoa(int((d+time.Second-1)/time.Second)) + "\u00a0" + w.Seconds
+}
 
 // stepPage shows what the user is asked.
 func (a *API) stepPage(ctx context.Context, s *stepping, p *confirm.Prompt, complaint string) (rest.Page, error) {
 	r := &p.Record
-	view := stepView{
-		words: a.wordsFor(ctx, s.visit), Style: template.CSS(loginStyle), Client: a.titleOf(s.pending.ClientID), Action: a.issuer + stepPath,
-		Ticket: s.ticket, Problem: complaint,
+	view := stepView{shell: a.shell(a.wordsFor(ctx, s.visit)), Action: a.issuer + stepPath, Ticket: s.ticket}
+	a.asked(&view.shell, s.pending)
+	view.Title = view.Confirm
+	view.Problem, view.Heading, view.First = complaint, view.Headings[r.Method], view.FirstStep
+	if s.caller.Who.Method == "password" {
+		view.First = view.ByPassword
 	}
+	if p.Wrong != nil {
+		view.Wrongly = true
+		view.Problem += " " + fmt.Sprintf(view.Left, p.Left, p.Most)
+	}
+	if p.Lives > 0 {
+		view.Lives, view.WaitsFor = fmt.Sprintf(view.Alive, view.span(p.Lives)), fmt.Sprintf(view.Waits, view.span(p.Lives))
+	}
+	others := true
 	switch {
 	case len(p.Choices) > 0:
-		view.Ask = view.Choose
-		for _, c := range p.Choices {
-			value := c.Method
-			if c.Address != "" {
-				value += "?" + c.Address
-			}
-			view.Choices = append(view.Choices, choiceView{value, view.Ways[c.Method], c.Label})
-		}
+		view.Heading, view.Ask, view.Lives, others = view.Confirm, view.Choose, "", false
+		view.Choices = view.choices(p.Choices, &confirm.Record{})
 	case confirm.ByDevice(r.Method) && s.offline() && p.QR != "":
 		// The page does not load itself again: the code that is typed would be lost.
 		picture, err := a.confirming.paint(p.QR)
@@ -267,26 +306,32 @@ func (a *API) stepPage(ctx context.Context, s *stepping, p *confirm.Prompt, comp
 			return rest.Page{}, err
 		}
 		view.Picture = template.URL("data:image/png;base64," + base64.StdEncoding.EncodeToString(picture))
-		view.Ask, view.Label, view.Number, view.Code, view.Others = view.Scan, r.Label, r.Number, true, true
+		view.Ask, view.Label, view.Number, view.Code = view.Scan, r.Label, r.Number, true
 		view.Reload = a.issuer + stepPath + "?ticket=" + url.QueryEscape(s.ticket)
 	case confirm.ByDevice(r.Method):
 		if s.offline() {
 			view.Problem = view.NoOffline
 		}
-		view.Ask, view.Label, view.Number, view.Waiting, view.Others = view.OnDevice, r.Label, r.Number, true, true
+		view.Ask, view.Label, view.Number, view.Waiting, view.Lives = view.OnPage, r.Label, r.Number, true, ""
+		if r.Number != "" {
+			view.Ask = view.OnDevice
+		}
 		view.Refresh = strconv.Itoa(refreshEvery) + ";url=" + a.issuer + stepPath + "?ticket=" + url.QueryEscape(s.ticket) + "&ui_locales=" + view.Language
 	case confirm.ByPage(r.Method):
-		view.Ask, view.Passkey, view.Others, view.Script = view.Asks[r.Method], string(p.Request), true, template.JS(rest.PasskeyScript)
+		view.Passkey, view.Script = string(p.Request), template.JS(rest.PasskeyScript)
 	default:
-		view.Ask, view.Label, view.Code, view.Others = view.Asks[r.Method], r.Label, true, true
+		view.Ask, view.Label, view.Code, view.Boxes = view.Asks[r.Method], r.Label, true, p.Digits == codeBoxes
 		view.Again = r.Method != oath.Method // nothing is sent for it
+		if view.Again && p.RepeatsIn > 0 {
+			view.RepeatsIn = fmt.Sprintf(view.Later, view.span(p.RepeatsIn))
+		}
 	}
-	if view.Others {
+	if others {
 		list, err := a.confirming.steps.Choices(ctx, &s.caller, r)
 		if err != nil {
 			return rest.Page{}, err
 		}
-		view.Others = len(list) > 1
+		view.Choices, view.Beside = view.choices(list, r), true
 	}
 	page, err := render(stepTemplate, view)
 	page.Policy = policyFor(a.issuer, s.pending.RedirectURI)

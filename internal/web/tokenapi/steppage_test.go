@@ -117,19 +117,19 @@ func stepByCode(t *testing.T, w *stepping) {
 	if !strings.Contains(page, "Confirm your sign-in") || !strings.Contains(page, `autocomplete="one-time-code"`) || strings.Contains(page, w.phone) || strings.Contains(page, "<script") {
 		t.Errorf("%s", page)
 	}
-	if strings.Contains(page, `name="others"`) {
+	if strings.Contains(page, `name="choice"`) {
 		t.Errorf("another way is offered, and there is none: %s", page)
 	}
 	code := w.Code(w.phone)
 	for name, press := range map[string][]string{"a wrong code": {"code", wrong(code)}, "no number": {"code", `"><script>`}} {
-		if response, again := b.press(page, press...); response.StatusCode != 401 || !strings.Contains(again, "The code is wrong") || strings.Contains(again, "<script") {
+		if response, again := b.press(page, press...); response.StatusCode != 401 || !strings.Contains(again, "The code is wrong. Attempts left: ") || strings.Contains(again, "<script") {
 			t.Errorf("%s: %d %s", name, response.StatusCode, again)
 		}
 	}
 	if response, again := b.press(page); response.StatusCode != 200 || !strings.Contains(again, `name="code"`) {
 		t.Errorf("nothing entered: %d %s", response.StatusCode, again)
 	}
-	if response, again := b.send("GET", w.Dev.IDPURL+"/oauth/step?ticket="+ticketField.FindStringSubmatch(page)[1], "", "Accept-Language", "ru"); response.StatusCode != 200 || !strings.Contains(again, "Код отправлен по SMS на номер") {
+	if response, again := b.send("GET", w.Dev.IDPURL+"/oauth/step?ticket="+ticketField.FindStringSubmatch(page)[1], "", "Accept-Language", "ru"); response.StatusCode != 200 || !strings.Contains(again, "Введите код из SMS") {
 		t.Errorf("loaded again: %d %s", response.StatusCode, again)
 	}
 	response, text := b.press(page, "code", " "+code+" ")
@@ -192,11 +192,8 @@ func stepByChoice(t *testing.T, w *stepping) {
 		t.Fatalf("%d %s", response.StatusCode, code)
 	}
 	first := w.Code(w.email)
-	if !strings.Contains(code, `name="others"`) {
-		t.Errorf("another way is not offered: %s", code)
-	}
-	if response, text := b.press(code, "others", "1"); response.StatusCode != 200 || !strings.Contains(text, `value="otpviasms"`) {
-		t.Errorf("another way: %d %s", response.StatusCode, text)
+	if !strings.Contains(code, `value="otpviasms"`) || strings.Contains(code, `value="otpviaemail"`) {
+		t.Errorf("want the other way, and not this one: %s", code)
 	}
 	if response, text := b.press(page, "choice", "otpviasms"); response.StatusCode != 200 {
 		t.Errorf("%d %s", response.StatusCode, text)
@@ -209,7 +206,7 @@ func stepByChoice(t *testing.T, w *stepping) {
 
 var shownPicture = regexp.MustCompile(`<img class="qr" src="data:image/png;base64,([^"]+)"`)
 
-var shownNumber = regexp.MustCompile(`class="number">(\d\d)<`)
+var shownNumber = regexp.MustCompile(`class="number">.*</span>(\d\d)<`)
 
 // phone gives the user a device and returns its file.
 func (w *stepping) device() string {

@@ -5,20 +5,22 @@
 package pdfjs
 
 import (
-	"bytes"
-	"context"
-	"embed"
+	_ "embed"
 
 	"tamga/internal/web/rest"
+	"tamga/internal/web/rest/look"
 )
 
-//go:embed *.mjs
-var scripts embed.FS
+//go:embed pdf.min.mjs
+var mainScript []byte
+
+//go:embed pdf.worker.min.mjs
+var workerScript []byte
 
 const version = "6.5.438"
 
 // Folder begins the addresses of the scripts. They have the version, so that browsers may keep them.
-const Folder = "/assets/"
+const Folder = look.Folder
 
 // Addresses of the scripts.
 const (
@@ -32,14 +34,7 @@ func Modules(address string) []string { return []string{address + Main, address 
 // Routes returns the routes of the scripts.
 func Routes() []rest.Route {
 	return []rest.Route{
-		rest.Handle("GET "+Main, "PDFScript", rest.Anyone, script("pdf.min.mjs")).Unaudited().Answering(rest.File{}),
-		rest.Handle("GET "+Worker, "PDFWorker", rest.Anyone, script("pdf.worker.min.mjs")).Unaudited().Answering(rest.File{}),
-	}
-}
-
-func script(name string) func(context.Context, struct{}) (rest.File, error) {
-	return func(context.Context, struct{}) (rest.File, error) {
-		text, err := scripts.ReadFile(name)
-		return rest.File{Content: bytes.NewReader(text), Type: "text/javascript"}, err
+		look.NewAsset(Main, "text/javascript", mainScript).Route("PDFScript"),
+		look.NewAsset(Worker, "text/javascript", workerScript).Route("PDFWorker"),
 	}
 }

@@ -6,14 +6,17 @@ package look
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"html/template"
 	"regexp"
 	"strings"
+	"sync"
 
 	"tamga/internal/web/rest"
 )
@@ -33,20 +36,63 @@ var favicon string
 // Folder begins the addresses of files. An address has the digest of its file, so that browsers may keep the file.
 const Folder = "/assets/"
 
-// Asset is a file that pages load.
+// Asset is a file that pages load. It never has a secret, so it may be compressed.
 type Asset struct {
-	Path    string // below the public address
+	Path    string // its address, which never has another content
 	kind    string // media type
 	content []byte
+	packed  func() []byte // content, compressed by gzip at the first call
 }
 
-func newAsset(name, ending, kind, content string) *Asset {
+// NewAsset returns a file of a media type. Its path must change with its content.
+func NewAsset(path, kind string, content []byte) *Asset {
+	return &Asset{path, kind, content, sync.OnceValue(func() []byte {
+		var packed bytes.Buffer
+		w, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
+		if err == nil {
+			_, err = w.Write(content)
+			err = errors.Join(err, w.Close())
+		}
+		if err != nil { // the level is valid, and memory takes all
+			panic(err)
+		}
+		return packed.Bytes()
+	})}
+}
+
+// hashed returns a file with the digest of its content in its path.
+func hashed(name, ending, kind, content string) *Asset {
 	sum := sha256.Sum256([]byte(content))
-	return &Asset{Folder + name + "-" + hex.EncodeToString(sum[:6]) + ending, kind, []byte(content)}
+	return NewAsset(Folder+name+"-"+hex.EncodeToString(sum[:6])+ending, kind, []byte(content))
+}
+
+// Route returns the route of the file.
+func (a *Asset) Route(name string) rest.Route {
+	return rest.Handle("GET "+a.Path, name, rest.Anyone, func(_ context.Context, r struct {
+		Accepted string `header:"Accept-Encoding"`
+	}) (rest.File, error) {
+		f := rest.File{Content: bytes.NewReader(a.content), Type: a.kind, Kept: true, Varies: true}
+		if acceptsGzip(r.Accepted) {
+			f.Content, f.Encoding = bytes.NewReader(a.packed()), "gzip"
+		}
+		return f, nil
+	}).Unaudited().Answering(rest.File{})
+}
+
+// acceptsGzip reports whether a client that sends this header Accept-Encoding reads what gzip has compressed (RFC 9110,
+// section 12.5.3).
+func acceptsGzip(header string) bool {
+	for one := range strings.SplitSeq(header, ",") {
+		name, quality, _ := strings.Cut(one, ";")
+		if strings.EqualFold(strings.TrimSpace(name), "gzip") {
+			return strings.Trim(quality, "q=0. \t") != "" || strings.TrimSpace(quality) == ""
+		}
+	}
+	return false
 }
 
 // Style is the stylesheet of all pages. The picture that certificates have is in it.
-var Style = newAsset("tamga", ".css", "text/css; charset=utf-8", strings.ReplaceAll(style, "url(guilloche.svg)", `url("`+pictureAddress(guilloche)+`")`))
+var Style = hashed("tamga", ".css", "text/css; charset=utf-8", strings.ReplaceAll(style, "url(guilloche.svg)", `url("`+pictureAddress(guilloche)+`")`))
 
 // Favicon is the mark as the icon of a window.
 var Favicon = template.URL(pictureAddress(favicon))
@@ -61,13 +107,7 @@ func pictureAddress(svg string) string {
 
 // Routes returns the routes of the files.
 func Routes() []rest.Route {
-	return []rest.Route{Style.route("Stylesheet")}
-}
-
-func (a *Asset) route(name string) rest.Route {
-	return rest.Handle("GET "+a.Path, name, rest.Anyone, func(context.Context, struct{}) (rest.File, error) {
-		return rest.File{Content: bytes.NewReader(a.content), Type: a.kind}, nil
-	}).Unaudited().Answering(rest.File{})
+	return []rest.Route{Style.Route("Stylesheet")}
 }
 
 // symbols are the icons by name: the box that an icon is drawn in, and its drawing.

@@ -3,6 +3,9 @@
 package look
 
 import (
+	"bytes"
+	"compress/gzip"
+	"io"
 	"regexp"
 	"slices"
 	"strings"
@@ -25,6 +28,24 @@ func TestIcon(t *testing.T) {
 	}
 }
 
+// TestGzip asks for a compressed file in each way in which a client can.
+func TestGzip(t *testing.T) {
+	for header, want := range map[string]bool{
+		"": false, "gzip": true, "gzip, deflate, br, zstd": true, "deflate;q=1, GZIP ; q=0.5": true, "gzip;q=0": false, "gzip; q=0.000": false, "br": false, "xgzip": false,
+	} {
+		if got := acceptsGzip(header); got != want {
+			t.Errorf("%q: %t, want %t", header, got, want)
+		}
+	}
+	r, err := gzip.NewReader(bytes.NewReader(Style.packed()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, err := io.ReadAll(r); err != nil || !bytes.Equal(text, Style.content) {
+		t.Errorf("%v: the compressed stylesheet is another one", err)
+	}
+}
+
 // TestStyle: the stylesheet loads nothing, has each value that it uses, and its address changes with its text.
 func TestStyle(t *testing.T) {
 	text := string(Style.content)
@@ -42,7 +63,7 @@ func TestStyle(t *testing.T) {
 			t.Errorf("the stylesheet uses %s, which has no value", name[1])
 		}
 	}
-	if other := newAsset("tamga", ".css", "text/css", text+" "); other.Path == Style.Path {
+	if other := hashed("tamga", ".css", "text/css", text+" "); other.Path == Style.Path {
 		t.Error("two texts have one address")
 	}
 }
