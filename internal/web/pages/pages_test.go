@@ -24,13 +24,13 @@ func TestMain(m *testing.M) { tamgatest.Main(m) }
 func TestStory(t *testing.T) {
 	s := tamgatest.Start(t)
 	b := pagetest.New(t, s)
-	b.Shows(b.Get("/"), "Electronic signatures", `href="/sign-in"`)
+	b.Shows(b.Get("/"), "Sign a document or verify a signature", `href="/sign-in"`)
 	p := b.SignIn("/sign", s.Dev.User.Login, s.Dev.User.Password)
 	b.Shows(p, `name="certificate"`, "Demo User · ", " · GOST R 34.10-2012, 512 bit · ")
 	if p.At.Path != "/sign" {
 		t.Errorf("after the sign-in the browser is at %s, want /sign, where it wanted to go", p.At)
 	}
-	b.Shows(b.Get("/start"), "Your certificates", "GOST R 34.10-2012, 256 bit")
+	b.Shows(b.Get("/start"), "Nothing waits for your answer", "Sign documents", "No signed documents yet")
 
 	const hostile = `<img src=x onerror=alert(1)>&"'.txt`
 	pdf := string(tamgatest.PDFOf(2000))
@@ -189,7 +189,7 @@ func TestStory(t *testing.T) {
 	}
 	t.Run("another person", func(t *testing.T) {
 		other := pagetest.New(t, s)
-		other.Shows(other.SignIn("/start", s.Dev.Operator.Login, s.Dev.Operator.Password), "no certificate")
+		other.Shows(other.SignIn("/start", s.Dev.Operator.Login, s.Dev.Operator.Password), "You can soon sign for the first time", "Request a certificate")
 		other.Is(other.Get(p.At.String()), 404, "You have no operation with this identifier.<")
 		other.Is(other.Get(b.Find(p, pagetest.Result)[1]), 404)
 		other.Is(other.Get(b.Find(p, pagetest.All)[1]), 404)
@@ -231,11 +231,11 @@ func TestStory(t *testing.T) {
 	})
 	t.Run("language", func(t *testing.T) {
 		b := &pagetest.Browser{TB: t, Site: s, Client: b.Client, Header: http.Header{"Accept-Language": {"en"}}}
-		back := b.Shows(b.Post("/language", url.Values{"language": {"ru"}, "to": {"/start"}}), "Ваши сертификаты", `lang="ru"`)
+		back := b.Shows(b.Post("/language", url.Values{"language": {"ru"}, "to": {"/start"}}), "Вашего ответа ничего не ждёт", `lang="ru"`)
 		if back.At.Path != "/start" {
 			t.Errorf("the switch leads to %s", back.At)
 		}
-		b.Shows(b.Post("/language", url.Values{"language": {"en"}, "to": {"https://evil.example/"}}), "Your certificates")
+		b.Shows(b.Post("/language", url.Values{"language": {"en"}, "to": {"https://evil.example/"}}), "Nothing waits for your answer")
 	})
 	session := b.Session()
 	b.Shows(b.Post("/sign-out", nil), "You have signed out.", `href="/sign-in"`)
@@ -256,9 +256,9 @@ func TestSessions(t *testing.T) {
 		b.Header.Set("Origin", "https://evil.example")
 		b.Is(b.Post("/sign-out", nil), 403)
 		b.Header.Set("Origin", s.URL) // of a browser without Sec-Fetch-Site
-		b.Shows(b.Post("/language", url.Values{"language": {"en"}, "to": {"/start"}}), "Your certificates")
+		b.Shows(b.Post("/language", url.Values{"language": {"en"}, "to": {"/start"}}), "Nothing waits for your answer")
 		b.Header.Del("Origin")
-		if p := b.Shows(b.Get("/start"), "Your certificates"); p.Header.Get("Referrer-Policy") != "same-origin" {
+		if p := b.Shows(b.Get("/start"), "Nothing waits for your answer"); p.Header.Get("Referrer-Policy") != "same-origin" {
 			t.Errorf("browsers hide the origin of our own forms: %v", p.Header)
 		}
 	})
@@ -288,7 +288,7 @@ func TestSessions(t *testing.T) {
 		b.Is(b.Get("/%2fevil.example/do/x"), 404)
 		b.Is(b.Get("/sign-out"), 404, "There is no page at this address")
 		b.Is(b.Get("/STS/oauth/login"), 404, "There is no page at this address")
-		if p := b.Shows(b.Get("/devices/do/contact"), "Devices and codes"); p.At.Path != "/devices" { // the address of a form
+		if p := b.Shows(b.Get("/devices/do/contact"), "Ways to confirm"); p.At.Path != "/devices" { // the address of a form
 			t.Errorf("the address of a form leads to %s", p.At)
 		}
 		b.Is(b.Post("/nothing", nil), 404, `{"Message":"object_not_found"`)
@@ -346,7 +346,7 @@ func TestSessions(t *testing.T) {
 		if answer.StatusCode != http.StatusMisdirectedRequest {
 			t.Errorf("under the name of another site the buttons are answered with %d", answer.StatusCode)
 		}
-		b.Shows(b.Post("/try", url.Values{"login": {"demo"}, "token": {token}}), "Your certificates")
+		b.Shows(b.Post("/try", url.Values{"login": {"demo"}, "token": {token}}), "Nothing waits for your answer")
 		b.Is(b.Post("/try", url.Values{"login": {"unknown"}, "token": {token}}), 403)
 	})
 }

@@ -17,7 +17,7 @@ func TestLongestSession(t *testing.T) {
 	t.Parallel()
 	s := tamgatest.Start(t, "--set", "pages.session=3h")
 	b := pagetest.New(t, s)
-	b.Shows(b.SignIn("/start", s.Dev.User.Login, s.Dev.User.Password), "Your certificates")
+	b.Shows(b.SignIn("/start", s.Dev.User.Login, s.Dev.User.Password), "Nothing waits for your answer")
 	db, err := sql.Open("sqlite", "file:"+s.Path("tamga.db")+"?_pragma=busy_timeout(10000)")
 	if err != nil {
 		t.Fatal(err)
@@ -37,8 +37,8 @@ func TestLongestSession(t *testing.T) {
 	if tokens != 1 || life <= 3*time.Hour-time.Second || life > 3*time.Hour { // ends are whole seconds
 		t.Errorf("%d tokens live for %s, want one for 3h", tokens, life)
 	}
-	b.Shows(b.Get("/start"), "Your certificates")
-	b.Shows(b.Post("/language", map[string][]string{"language": {"en"}, "to": {"/start"}}), "Your certificates")
+	b.Shows(b.Get("/start"), "Nothing waits for your answer")
+	b.Shows(b.Post("/language", map[string][]string{"language": {"en"}, "to": {"/start"}}), "Nothing waits for your answer")
 	if lives(); tokens != 1 {
 		t.Errorf("a session that is used has %d tokens", tokens)
 	}

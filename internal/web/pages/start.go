@@ -5,9 +5,13 @@ package pages
 import (
 	"cmp"
 	"context"
-	"slices"
 
+	"tamga/internal/domain/audit"
+	"tamga/internal/domain/document"
+	"tamga/internal/domain/policy"
+	"tamga/internal/domain/signin"
 	"tamga/internal/web/pages/confirm"
+	"tamga/internal/web/pages/sign"
 	"tamga/internal/web/pages/view"
 	"tamga/internal/web/rest"
 )
@@ -16,9 +20,12 @@ import (
 type frontView struct {
 	Session  bool // this browser has a session
 	Verifies bool
-	Trial    []TrialAccount
-	Token    string // from the address that serve --dev printed
-	Done     string
+	// MaxFiles are signed at once, and MostVerified is the largest upload to verify.
+	MaxFiles     int
+	MostVerified view.Bytes
+	Trial        []TrialAccount
+	Token        string // from the address that serve --dev printed
+	Done         string
 }
 
 // front says what this is and leads on.
@@ -27,61 +34,136 @@ func (a *API) front(ctx context.Context, r struct {
 	Done  string `query:"done"`
 }) (view.View, error) {
 	visitor := view.VisitorOf(ctx)
-	v := frontView{Session: visitor.Session.Token != "", Verifies: a.Sign.Verifier != nil, Done: visitor.Words.Done("front", r.Done)}
+	v := frontView{Session: visitor.Session.Token != "", Verifies: a.Sign.Verifier != nil, MaxFiles: sign.MaxFiles, MostVerified: view.Bytes(a.Sign.MostVerified), Done: visitor.Words.Done("front", r.Done)}
 	if t := a.settings.Trial; t != nil && len(r.Token) <= 128 && r.Token != "" {
 		v.Trial, v.Token = t.Accounts, r.Token
 	}
-	return view.View{Template: "front", Title: "front.title", Content: v}, nil
+	return view.View{Template: "front", Title: "front.title", Script: view.DropScript, Content: v}, nil
 }
 
 // startView is what waits for the person, and what they can do at once.
 type startView struct {
-	Certificates []view.Certificate
-	Lacks        *view.Lack // nil: at least one certificate can sign
-	Verifies     bool
-	Waiting      []confirm.Waiting // the first ones that wait for a confirmation
-	More         bool              // more of them wait
-	Soon         []view.Certificate
-	Activating   bool // a device that is not activated yet
-	Unverified   []string
-	Changes      int // changes of operators that a delay holds
+	Lacks      *view.Lack // nil: at least one certificate can sign
+	Step       int        // of the first signature that is missing, from 0, if Lacks is set
+	Verifies   bool
+	MaxFiles   int
+	MostSigned view.Bytes
+	Waiting    []confirm.Waiting // the first ones that wait for a confirmation
+	More       bool              // more of them wait
+	Last       []document.Info   // what was signed last
+	Soon       []view.Certificate
+	Activating bool // a device that is not activated yet
+	Unverified []string
+	Changes    int // changes of operators that a delay holds
 }
 
-// startList is how many confirmations the start page lists.
-const startList = 5
+// Steps to the first signature.
+const (
+	stepWay         = 1 // the person must confirm signatures, and has no way to
+	stepCertificate = 2
+)
 
+const (
+	startList = 5  // confirmations and documents on the start page
+	startRead = 30 // documents that are read to find signed ones
+)
+
+// start gathers the parts of the page at the same time.
 func (a *API) start(ctx context.Context, _ struct{}) (view.View, error) {
-	list, err := view.CertificatesOf(ctx, a.Account.Certificates, a.Now())
-	if err != nil {
-		return view.View{}, err
-	}
-	v := startView{Certificates: list, Verifies: a.Sign.Verifier != nil}
-	if v.Lacks, err = view.LackOf(ctx, a.Account.Keys, list); err != nil {
-		return view.View{}, err
-	}
-	v.Soon = slices.DeleteFunc(slices.Clone(list), func(c view.Certificate) bool { return !c.Soon })
-	next := ""
-	if v.Waiting, next, err = a.confirm.WaitingFor(ctx, "", startList); err != nil {
-		return view.View{}, err
-	}
-	v.More = next != ""
 	who := rest.Caller(ctx)
-	if who.Actor == "" {
-		devices, err := a.Account.Devices.Info(ctx, who, who.UserID)
-		if err != nil {
-			return view.View{}, err
-		}
-		v.Activating = devices.KInit != nil
-		for _, d := range devices.Devices {
-			if !d.Verified && !d.Blocked {
-				v.Unverified = append(v.Unverified, cmp.Or(d.Name, d.Kid))
+	v := startView{Verifies: a.Sign.Verifier != nil, MaxFiles: sign.MaxFiles, MostSigned: view.Bytes(a.Sign.MostSigned)}
+	err := view.Concurrently(
+		func() error {
+			list, err := view.CertificatesOf(ctx, a.Account.Certificates, a.Now())
+			if err != nil {
+				return err
 			}
+			for _, c := range list {
+				if c.Soon {
+					v.Soon = append(v.Soon, c)
+				}
+			}
+			if v.Lacks, err = view.LackOf(ctx, a.Account.Keys, list); err != nil || v.Lacks == nil {
+				return err
+			}
+			v.Step, err = a.stepOf(ctx, who)
+			return err
+		},
+		func() error {
+			list, next, err := a.confirm.WaitingFor(ctx, "", startList)
+			if err != nil {
+				return err
+			}
+			v.Waiting, v.More = list, next != ""
+			return a.confirm.Named(ctx, v.Waiting)
+		},
+		func() error {
+			list, err := a.Sign.Documents.Newest(ctx, who, document.Position{}, startRead)
+			if err != nil {
+				return err
+			}
+			for i := range list {
+				if list[i].Parent != "" && len(v.Last) < startList {
+					v.Last = append(v.Last, list[i])
+				}
+			}
+			return nil
+		},
+		func() error {
+			if who.Actor != "" {
+				return nil
+			}
+			devices, err := a.Account.Devices.Info(ctx, who, who.UserID)
+			if err != nil {
+				return err
+			}
+			v.Activating = devices.KInit != nil
+			for _, d := range devices.Devices {
+				if !d.Verified && !d.Blocked {
+					v.Unverified = append(v.Unverified, cmp.Or(d.Name, d.Kid))
+				}
+			}
+			return nil
+		},
+		func() error {
+			changes, err := a.Account.Waiting.OfUser(ctx, who.UserID)
+			v.Changes = len(changes)
+			return err
+		})
+	return view.View{Template: "start", Title: "start.title", Content: v}, err
+}
+
+// stepOf returns the step to the first signature that a person without a certificate is at: a way to confirm comes first
+// where signatures must be confirmed.
+func (a *API) stepOf(ctx context.Context, who audit.Principal) (int, error) {
+	rule, err := a.Account.Wishes.Effective(ctx, who.UserID, policy.Operation)
+	if err != nil || rule.Actions&policy.SignDocument == 0 {
+		return stepCertificate, err
+	}
+	scheme, err := a.Account.Own.SchemeOf(ctx, who.UserID)
+	if err != nil {
+		return stepCertificate, err
+	}
+	for _, m := range scheme {
+		if method, known := signin.MethodNamed(m.MethodURI); known && !method.Primary && method.Route != "external" {
+			return stepCertificate, nil
 		}
 	}
-	changes, err := a.Account.Waiting.OfUser(ctx, who.UserID)
-	if err != nil {
-		return view.View{}, err
-	}
-	v.Changes = len(changes)
-	return view.View{Template: "start", Title: "start.title", Content: v}, nil
+	return stepWay, nil
 }
+
+// Heading is the key of the first sentence of the page.
+func (v startView) Heading() string {
+	switch {
+	case v.More:
+		return "start.heading_more"
+	case len(v.Waiting) > 0:
+		return "start.heading"
+	case v.Lacks != nil:
+		return "start.begin"
+	}
+	return "start.nothing"
+}
+
+// Way reports whether the present step is a way to confirm.
+func (v startView) Way() bool { return v.Step == stepWay }

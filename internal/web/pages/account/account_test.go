@@ -74,13 +74,13 @@ func TestAccount(t *testing.T) {
 	// The password, and what ends with it.
 	const fresh = "another long password 9!"
 	other := pagetest.New(t, p.Server)
-	other.Shows(other.SignIn("/start", p.Dev.User.Login, p.Dev.User.Password), "Your certificates")
+	other.Shows(other.SignIn("/start", p.Dev.User.Login, p.Dev.User.Password), "Nothing waits for your answer")
 	b.Is(b.Post("/account/do/password", url.Values{"present": {"wrong"}, "new": {fresh}, "again": {fresh}}), 400, `href="/account"`)
 	b.Is(b.Post("/account/do/password", url.Values{"present": {p.Dev.User.Password}, "new": {fresh}, "again": {"x"}}), 400, "differ")
 	b.Is(b.Post("/account/do/password", url.Values{"present": {p.Dev.User.Password}, "new": {"x"}, "again": {"x"}}), 400)
 	b.Shows(b.Post("/account/do/password", url.Values{"present": {p.Dev.User.Password}, "new": {fresh}, "again": {fresh}}), "The password is changed. Sign in with the new one.", `href="/sign-in"`)
 	other.Shows(other.Get("/start"), `name="ticket"`)
-	b.Shows(b.SignIn("/start", p.Dev.User.Login, fresh), "Your certificates")
+	b.Shows(b.SignIn("/start", p.Dev.User.Login, fresh), "Nothing waits for your answer")
 	if list := p.Captured(); !strings.Contains(list[len(list)-1].To, p.Phone) && !strings.Contains(list[len(list)-2].To, p.Phone) {
 		t.Errorf("the phone of the user was not told of the new password: %v", list)
 	}

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"strconv"
@@ -67,8 +68,8 @@ func (a *API) certificateRoutes() []rest.Route {
 		post(one+"/do/name", "SetFriendlyNameByPage", a.setFriendlyName),
 		post(one+"/do/pin", "ChangePinByPage", a.actOf("pin", pinChanged)),
 		post(one+"/do/renew", "RenewCertificateByPage", a.actOf("renew", renewed)),
-		post(one+"/do/status", "ChangeCertificateStatusByPage", a.actOf("status", statusChanged)),
-		post(one+"/do/delete", "DeleteCertificateByPage", a.actOf("delete", deleted)),
+		post(one+"/do/status", "ChangeCertificateStatusByPage", a.finalAct("status", statusChanged)),
+		post(one+"/do/delete", "DeleteCertificateByPage", a.finalAct("delete", deleted)),
 		post(one+"/do/export", "ExportKeyByPage", a.exportKey),
 		rest.Handle("GET "+one+"/certificate.cer", "DownloadCertificate", rest.SignedIn, a.downloadCertificate).Answering(rest.File{}).Exact(),
 		rest.Handle("GET /certificate-requests/{id}/request.p10", "DownloadRequest", rest.SignedIn, a.downloadRequest).Answering(rest.File{}).Exact(),
@@ -134,11 +135,12 @@ func concerning(ctx context.Context, p *keys.Plan) {
 
 // certificatesView is the list.
 type certificatesView struct {
-	Certificates []view.Certificate
-	Requests     []certificateRequest
-	Outside      bool // some authority certifies outside of this program
-	May          bool // the person may request certificates
-	Done         string
+	Present, Past []view.Certificate   // that can sign, now or after their hold, and the others
+	Waiting       []certificateRequest // requests that wait for an answer
+	Requests      []certificateRequest // the others
+	Outside       bool                 // some authority certifies outside of this program
+	May           bool                 // the person may request certificates
+	Done          string
 }
 
 type certificateRequest struct {
@@ -159,12 +161,23 @@ func (a *API) certificatesPage(ctx context.Context, r justDone) (view.View, erro
 	if err != nil {
 		return view.View{}, err
 	}
-	v := certificatesView{Done: view.VisitorOf(ctx).Words.Done("certificates", r.Done), Certificates: list, Outside: slices.ContainsFunc(a.Enrolment.Authorities, func(one keys.Authority) bool { return one.Outside })}
+	v := certificatesView{Done: view.VisitorOf(ctx).Words.Done("certificates", r.Done), Outside: slices.ContainsFunc(a.Enrolment.Authorities, func(one keys.Authority) bool { return one.Outside })}
 	if v.May, err = a.Keys.MayRequest(ctx, rest.Caller(ctx).UserID); err != nil {
 		return view.View{}, err
 	}
+	for _, c := range list {
+		if c.Past() {
+			v.Past = append(v.Past, c)
+		} else {
+			v.Present = append(v.Present, c)
+		}
+	}
 	for _, q := range slices.Backward(requests) {
-		v.Requests = append(v.Requests, certificateRequest{
+		to := &v.Requests
+		if q.Status == keys.Pending {
+			to = &v.Waiting
+		}
+		*to = append(*to, certificateRequest{
 			ID: q.ID, Subject: q.Subject, Authority: q.AuthorityName, At: q.CreatedAt, Content: len(q.DER) > 0,
 			Status: "request.status." + q.Status.String(), Type: "request.type." + q.Type.String(), Deleted: deletionOf(q),
 		})
@@ -195,6 +208,48 @@ type requestView struct {
 	Sentence, Detail               string
 	Authority, Suite, Days, Usages string
 	OffersAsIs, AsIs               bool // the numbers may be taken as they are, and shall be
+}
+
+// ofOrganisation are the components of a name that are about an organisation, and digits those that are numbers: the
+// registers of organisations and of persons, without what people write between the digits.
+var (
+	ofOrganisation = []string{"2.5.4.10", "2.5.4.11", "2.5.4.12", "2.5.4.9", "2.5.4.7", "2.5.4.8", "1.2.643.100.1", "1.2.643.100.4", "1.2.643.100.5"}
+	digits         = []string{"1.2.643.3.131.1.1", "1.2.643.100.3", "1.2.643.100.1", "1.2.643.100.4", "1.2.643.100.5"}
+)
+
+// Digits reports whether the component is a number.
+func (p subjectPart) Digits() bool { return slices.Contains(digits, p.OID) }
+
+// Owner returns the components that are about the person.
+func (v requestView) Owner() []*subjectPart { return v.parts(false) }
+
+// Organisation returns those that are about an organisation.
+func (v requestView) Organisation() []*subjectPart { return v.parts(true) }
+
+func (v requestView) parts(organisation bool) (list []*subjectPart) {
+	for i := range v.Names {
+		if p := &v.Names[i]; slices.Contains(ofOrganisation, p.OID) == organisation {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// Opens reports whether the components of an organisation are shown at once: something is or must be in them.
+func (v requestView) Opens() bool {
+	return slices.ContainsFunc(v.Organisation(), func(p *subjectPart) bool { return p.Value != "" || p.Required })
+}
+
+// between is what people write between the digits of a number.
+var between = strings.NewReplacer(" ", "", "\u00a0", "", "-", "", "\u2011", "", "(", "", ")", "")
+
+// componentOf returns a component of a name from a form.
+func componentOf(form rest.Form, oid string) string {
+	value := strings.TrimSpace(form.Get(subjectField + oid))
+	if slices.Contains(digits, oid) {
+		return between.Replace(value)
+	}
+	return value
 }
 
 // refusedRequest is a fault about a request. Its page is the form with what was typed.
@@ -250,7 +305,7 @@ func (a *API) checkOwnNumbers(ctx context.Context, form rest.Form) error {
 	}
 	asked := map[string]string{}
 	for _, c := range a.Enrolment.Naming {
-		if value := strings.TrimSpace(form.Get(subjectField + c.OID)); value != profile[c.OID] {
+		if value := componentOf(form, c.OID); value != profile[c.OID] {
 			asked[c.OID] = value
 		}
 	}
@@ -336,7 +391,7 @@ func (a *API) requested(form rest.Form) (*keys.Plan, error) {
 	}
 	order.Usages = strings.FieldsFunc(form.Get("usages"), func(r rune) bool { return strings.ContainsRune(",; \t\r\n", r) })
 	for _, c := range a.Enrolment.Naming {
-		if value := form.Get(subjectField + c.OID); value != "" && !a.Enrolment.FixedNames {
+		if value := componentOf(form, c.OID); value != "" && !a.Enrolment.FixedNames {
 			order.Name[c.OID] = value
 		}
 	}
@@ -394,10 +449,15 @@ func deleted(id string, form rest.Form) (*keys.Plan, error) {
 	return &keys.Plan{Kind: keys.ToDelete, Certificate: id, DestroyKey: true}, sure(form, id)
 }
 
+// unsure is the fault of sure.
+type unsure struct{ error }
+
+func (e *unsure) Unwrap() error { return e.error }
+
 // sure refuses a form whose user did not type the number of what is lost for good.
 func sure(form rest.Form, id string) error {
 	if strings.TrimSpace(form.Get("sure")) != id {
-		return fault.Newf(fault.InvalidParameters, "type the number of the certificate, %.19s, to say that you are sure", id)
+		return &unsure{fault.Newf(fault.InvalidParameters, "type the number of the certificate, %.19s, to say that you are sure", id)}
 	}
 	return nil
 }
@@ -431,15 +491,60 @@ type certificateView struct {
 	view.Certificate
 	Info         *signing.CertificateInfo
 	FriendlyName string
-	Active, Held bool
+	Active       bool
 	Revocable    bool // by the authority of this program
 	Revoked      time.Time
 	Reason       string // key of the word
 	Comment      string
 	PINs         pinFields
 	Exports      bool // the person may take the key out
-	Reasons      []int
 	Done         string
+
+	Revoke, Delete sureForm
+	Wrong          *sureForm // the form that was refused, in place of everything else; nil: none
+}
+
+// sureForm is a form for what cannot be undone. It asks for the number of the certificate.
+type sureForm struct {
+	Form            string // name in the address, and beginning of the ids of the fields
+	Title, Text, Do string // keys
+	ID              int64
+	Reasons         []int
+	Problem         string // why it was refused
+}
+
+// refusedAct is a fault about a form of something that cannot be undone. Its page is the form again.
+type refusedAct struct {
+	error
+	page certificateView
+}
+
+func (r refusedAct) Unwrap() error { return r.error }
+
+// Again returns the form with the reason at its field.
+func (r refusedAct) Again(view.Refusal) view.View {
+	return view.View{Template: "account/certificate", Title: "certificates.one", Content: r.page}
+}
+
+// finalAct makes the function of a form of something that cannot be undone. A wrong number in it shows the form again.
+func (a *API) finalAct(name string, read func(id string, form rest.Form) (*keys.Plan, error)) func(context.Context, onCertificate) (rest.Redirect, error) {
+	do := a.actOf(name, read)
+	return func(ctx context.Context, r onCertificate) (rest.Redirect, error) {
+		to, err := do(ctx, r)
+		if !errors.As(err, new(*unsure)) {
+			return to, err
+		}
+		v, failed := a.certificateView(ctx, r.ID)
+		if failed != nil {
+			return to, err
+		}
+		v.Wrong = &v.Delete
+		if name == "status" {
+			v.Wrong = &v.Revoke
+		}
+		v.Wrong.Form, v.Wrong.Problem = name, view.VisitorOf(ctx).Words.Text("certificates.not_same")
+		return to, refusedAct{err, v}
+	}
 }
 
 func (a *API) findCertificate(ctx context.Context, id string) (*keys.Certificate, error) {
@@ -454,25 +559,30 @@ func (a *API) certificatePage(ctx context.Context, r struct {
 	ID   string `path:"id"`
 	Done string `query:"done"`
 }) (view.View, error) {
-	c, err := a.findCertificate(ctx, r.ID)
+	v, err := a.certificateView(ctx, r.ID)
+	v.Done = view.VisitorOf(ctx).Words.Done("certificates", r.Done)
+	return view.View{Template: "account/certificate", Title: "certificates.one", About: v.Owner, Content: v}, err
+}
+
+func (a *API) certificateView(ctx context.Context, id string) (certificateView, error) {
+	c, err := a.findCertificate(ctx, id)
 	if err != nil {
-		return view.View{}, err
+		return certificateView{}, err
 	}
 	v := certificateView{
 		Certificate: view.DescribeCertificate(c, a.Now()), Info: signing.DescribeCertificate(c.X509), FriendlyName: c.FriendlyName,
-		Active: c.Status == keys.Active, Held: c.Status == keys.Hold, Comment: c.Comment,
-		Reasons: revocationReasons,
+		Active: c.Status == keys.Active, Comment: c.Comment, PINs: a.pinFields(view.VisitorOf(ctx).Words),
+		Revoke: sureForm{Form: "revoke", Title: "certificates.revoke_title", Text: "certificates.revoke_hint", Do: "certificates.revoke_do", ID: c.ID, Reasons: revocationReasons},
+		Delete: sureForm{Form: "delete", Title: "certificates.delete_title", Text: "certificates.delete_hint", Do: "certificates.delete", ID: c.ID},
 	}
-	w := view.VisitorOf(ctx).Words
-	v.PINs, v.Done = a.pinFields(w), w.Done("certificates", r.Done)
 	if v.Exports, err = a.Keys.MayExport(ctx, rest.Caller(ctx).UserID); err != nil {
-		return view.View{}, err
+		return v, err
 	}
 	v.Revocable = !c.Outside && c.Status != keys.Revoked
 	if !c.RevokedAt.IsZero() {
 		v.Revoked, v.Reason = c.RevokedAt, "reason."+strconv.Itoa(c.Reason)
 	}
-	return view.View{Template: "account/certificate", Title: "certificates.one", Content: v}, nil
+	return v, nil
 }
 
 func (a *API) makeDefault(ctx context.Context, r onCertificate) (rest.Redirect, error) {

@@ -25,14 +25,14 @@ func TestCertificates(t *testing.T) {
 	p := pagetest.NewPerson(t, "otpviasms")
 	b := p.Browser
 	const pin = "7403918"
-	page := b.Shows(b.Get("/certificates"), ">Demo User</a>", "<td>GOST R 34.10-2012, 512 bit</td>", "Request a certificate")
+	page := b.Shows(b.Get("/certificates"), ">Demo User</a>", "<dd>GOST R 34.10-2012, 512 bit</dd>", "Request a certificate")
 	if strings.Contains(page.Text, "CN=") || strings.Contains(page.Text, "gost2012") {
 		t.Errorf("the list shows a distinguished name, or the identifier of a suite:\n%s", page.Text)
 	}
 	b.Shows(b.Get("/certificates/1"), "<dd>CN=Demo User,C=RU</dd>") // the details have all
-	page = b.Shows(b.Get("/certificates/request"), `name="name.2.5.4.3" value="Demo User"`, `value="gost2001">GOST R 34.10-2001<`, "ECDSA P-256", "<label class=\"field\">Common name (CN)", "<label class=\"field\">Taxpayer number (INN)")
+	page = b.Shows(b.Get("/certificates/request"), `name="name.2.5.4.3" value="Demo User"`, `value="gost2001">GOST R 34.10-2001<`, "ECDSA P-256", ">Common name (CN)</label>", ">Taxpayer number (INN)</label>")
 	b.Header.Set("Accept-Language", "ru")
-	b.Shows(b.Get("/certificates/request"), "<label class=\"field\">Общее имя (CN)", "<label class=\"field\">ИНН (INN)", "ГОСТ Р 34.10-2012, 256 бит")
+	b.Shows(b.Get("/certificates/request"), ">Общее имя (CN)</label>", ">ИНН (INN)</label>", "ГОСТ Р 34.10-2012, 256 бит")
 	b.Header.Set("Accept-Language", "en")
 	const hostile = `<script>alert("имя")</script>`
 	request := url.Values{"suite": {"gost2012-512"}, "name.2.5.4.3": {hostile}, "new": {pin}, "again": {pin}, "days": {" 30 "}, "usages": {"1.3.6.1.5.5.7.3.2; 1.3.6.1.5.5.7.3.36"}}
@@ -67,18 +67,16 @@ func TestCertificates(t *testing.T) {
 			at, id = m[1], m[2]
 		}
 	}
-	page = b.Shows(b.Get(at), "&lt;script", "PIN", `<button class="btn danger" name="status" value="revoke">Revoke for good`, `<button class="btn danger">Delete`)
+	page = b.Shows(b.Get(at), "&lt;script", "PIN", `<button class="btn danger sure" name="status" value="revoke">Revoke for good`, `<button class="btn danger sure">Delete`)
 	if strings.Contains(page.Text, "<script>alert") {
 		t.Errorf("a subject became a part of the page:\n%s", page.Text)
 	}
-	for _, list := range []string{"/start", "/certificates"} {
-		b.Shows(b.Get(list), `<span class="tag warn">ends soon</span>`)
-	}
-	b.Shows(b.Get("/start"), "Waits for you", `<li><a href="`+at+`">&lt;script&gt;`, " ends on ")
+	b.Shows(b.Get("/certificates"), `</svg>ends soon</span>`)
+	b.Shows(b.Get("/start"), "A certificate ends soon", `&#34;&lt;script&gt;`, " is valid until ", `<a class="btn" href="`+at+`">Renew`)
 	b.Shows(b.Post(at+"/do/name", url.Values{"name": {`My "key" & <i>`}}), "The name is saved.", "My &#34;key&#34; &amp; &lt;i&gt;")
 	b.Is(b.Post("/certificates/1/do/name", url.Values{"name": {`My "key" & <i>`}}), 400, "Another certificate of yours", `href="/certificates/1"`)
 	page = b.Shows(b.Post(at+"/do/default", nil), "The default certificate is changed.")
-	if !regexp.MustCompile(at + `">[^<]*</a> <span class="tag">default`).MatchString(page.Text) {
+	if !regexp.MustCompile(`default</span>[^\n]*</p>\n<h2><a href="` + at + `"`).MatchString(page.Text) {
 		t.Errorf("certificate %s is not the default one:\n%s", id, page.Text)
 	}
 	file := b.Shows(b.Get(at + "/certificate.cer"))
@@ -95,8 +93,8 @@ func TestCertificates(t *testing.T) {
 	b.Shows(b.Post(at+"/do/pin", url.Values{"pin": {pin}, "new": {second}, "again": {second}}))
 	b.Is(b.Post(at+"/do/renew", url.Values{"pin": {pin}}), 400, "The PIN is wrong")
 	page = b.Shows(b.Post(at+"/do/renew", url.Values{"pin": {second}}))
-	if n := len(certificateLink.FindAllString(page.Text, -1)); n != len(all)+1 {
-		t.Errorf("after the renewal there are %d certificates, want %d", n, len(all)+1)
+	if n := len(certificateLink.FindAllString(page.Text, -1)); n != len(all)+2 { // a card has two links
+		t.Errorf("after the renewal there are %d links to certificates, want %d", n, len(all)+2)
 	}
 	b.Shows(b.Post(at+"/do/status", url.Values{"status": {"hold"}, "comment": {"<b>lost</b>"}}))
 	b.Shows(b.Get(at), "On hold", "&lt;b&gt;lost&lt;/b&gt;", "End the hold")
@@ -148,9 +146,9 @@ func TestCertificates(t *testing.T) {
 	})
 	t.Run("another person", func(t *testing.T) {
 		other := pagetest.New(t, p.Server)
-		other.Shows(other.SignIn("/certificates", p.Dev.Operator.Login, p.Dev.Operator.Password), "no certificate")
-		for _, path := range []string{"/start", "/sign"} { // who lacks a certificate is led to the request
-			if p := other.Shows(other.Get(path), "no certificate to sign with.", `href="/certificates/request"`); strings.Contains(p.Text, "Ask your operator") {
+		other.Shows(other.SignIn("/certificates", p.Dev.Operator.Login, p.Dev.Operator.Password), "no certificate yet")
+		for path, says := range map[string]string{"/start": "You can soon sign for the first time", "/sign": "no certificate to sign with."} { // who lacks a certificate is led to the request
+			if p := other.Shows(other.Get(path), says, `href="/certificates/request"`); strings.Contains(p.Text, "Ask your operator") {
 				t.Errorf("%s leads to an operator:\n%s", path, p.Text)
 			}
 		}
@@ -226,7 +224,7 @@ func TestExportKey(t *testing.T) {
 		t.Error("the page offers what the policy denies")
 	}
 	other := pagetest.New(t, p.Server)
-	other.Shows(other.SignIn("/certificates", p.Dev.Operator.Login, p.Dev.Operator.Password), "no certificate")
+	other.Shows(other.SignIn("/certificates", p.Dev.Operator.Login, p.Dev.Operator.Password), "no certificate yet")
 	other.Is(other.Post(export, form), 400) // an operator has nothing to confirm with either
 }
 

@@ -269,6 +269,10 @@ type devicesView struct {
 	PasskeyMethod bool // the person may use them
 	Passkeys      []passkey.Passkey
 
+	Ways  []way
+	Ready int  // ways that can be used
+	Next  *way // that lacks least; nil: nothing is missing
+
 	Wrong            string // field that is refused; see atField
 	Typed            string // what a refused form had, without codes
 	Sentence, Detail string // why
@@ -371,6 +375,15 @@ func (a *API) devicesView(ctx context.Context, r seen) (devicesView, error) {
 	if !v.Locked.After(a.Now()) {
 		v.Locked = time.Time{}
 	}
+	v.Ways = f.ways(view.VisitorOf(ctx).Words, v.HasPasskeys)
+	for i := range v.Ways {
+		switch one := &v.Ways[i]; {
+		case one.Kind == "good":
+			v.Ready++
+		case one.Kind == "warn" && v.May && (v.Next == nil || one.Contact != "" && v.Next.Contact == ""):
+			v.Next = one
+		}
+	}
 	return v, nil
 }
 
@@ -425,7 +438,7 @@ func (a *API) activation(ctx context.Context, _ struct{}) (view.View, error) {
 			}
 		}
 	}
-	return view.View{Template: "account/picture", Title: "devices.activate", Content: v}, nil
+	return view.View{Template: "account/picture", Title: "devices.activate", Main: "text", Content: v}, nil
 }
 
 func (a *API) verifyDevice(ctx context.Context, r formed) (view.View, error) {
@@ -435,7 +448,7 @@ func (a *API) verifyDevice(ctx context.Context, r formed) (view.View, error) {
 	}
 	made, err := a.Devices.BeginVerification(ctx, who, who.UserID, r.Body.Get("device"))
 	v := pictureView{Hint: "devices.scan_verify", QR: view.DataURL("image/gif", made.QR), Text: made.QRText}
-	return view.View{Template: "account/picture", Title: "devices.verify", Content: v}, err
+	return view.View{Template: "account/picture", Title: "devices.verify", Main: "text", Content: v}, err
 }
 
 // addApp shows the secret of an app once: it is not readable later.
@@ -446,7 +459,7 @@ func (a *API) addApp(ctx context.Context, _ formed) (view.View, error) {
 	}
 	made, err := a.Apps.CreateAppToken(ctx, who, who.UserID)
 	v := pictureView{Hint: "devices.scan_app", QR: view.DataURL("image/gif", made.QR), Secret: made.Secret}
-	return view.View{Template: "account/picture", Title: "devices.app", Content: v}, err
+	return view.View{Template: "account/picture", Title: "devices.app", Main: "text", Content: v}, err
 }
 
 // errAppCode says what a person can do about a wrong code of an app.

@@ -91,10 +91,11 @@ func confirmer(who audit.Principal) *signin.Confirmer {
 
 // Waiting is a record in a list.
 type Waiting struct {
-	ID, Action, Name, Client string
-	Documents                int
-	State                    string // key of the word
-	Created, Before          time.Time
+	ID, Action, Client string
+	Name               string // of the first document, where it was asked for; see Named
+	Documents          int
+	State              string // key of the word
+	Created, Before    time.Time
 }
 
 func (a *API) waiting(w *view.Words, r *confirm.Record) Waiting {
@@ -102,6 +103,33 @@ func (a *API) waiting(w *view.Words, r *confirm.Record) Waiting {
 		ID: r.ID, Action: what.ActionName(r.Action, w.Language), Client: a.Clients.Named(w, r.ClientID).Name, Documents: r.Documents,
 		State: "operation." + string(r.State), Created: r.CreatedAt, Before: dueOf(r),
 	}
+}
+
+// Others is the number of documents besides the first one.
+func (w Waiting) Others() int { return w.Documents - 1 }
+
+// Named gives the entries of a list the names of their first documents.
+func (a *API) Named(ctx context.Context, list []Waiting) error {
+	who, err := confirming(ctx)
+	if err != nil { // an operator who acts for the user does not see them
+		return nil
+	}
+	for i := range list {
+		if list[i].Documents == 0 {
+			continue
+		}
+		content, err := a.Confirmations.Content(ctx, who, list[i].ID)
+		switch {
+		case fault.Is(err, fault.InvalidTransaction), fault.Is(err, fault.NotFound): // it has ended meanwhile
+			continue
+		case err != nil:
+			return err
+		}
+		if documents := content.Fields.Documents; len(documents) > 0 {
+			list[i].Name = view.Visible(documents[0].Name)
+		}
+	}
+	return nil
 }
 
 // dueOf returns when a record ends by itself.

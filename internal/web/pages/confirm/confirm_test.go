@@ -59,7 +59,7 @@ func TestConfirm(t *testing.T) {
 	t.Run("by code", func(t *testing.T) {
 		at := waits(p, pagetest.File{Field: "file", Name: pagetest.HostileName, Content: "text of the document"})
 		b.Shows(b.Get("/confirm"), "Signing a document", at)
-		b.Shows(b.Get("/start"), "Waits for you", `href="`+at+`"`, "asked by Pages of this service")
+		b.Shows(b.Get("/start"), "waits for your answer", `href="`+at+`"`, "asked for by &#34;Pages of this service&#34;")
 		page := b.Shows(b.Get(at), "<dd>Pages of this service</dd>", "<dd>CAdES-BES, detached</dd>", `<a href="/certificates/1">Demo User</a>`, "<code>isdetached</code></dt><dd><code>True</code>", "Check number", "Code by SMS: ***0078", "Decline all")
 		if strings.Contains(page.Text, "<img src=x") || strings.Contains(page.Text, `name="code"`) {
 			t.Errorf("a name became a part of the page, or a code is asked before one was sent:\n%s", page.Text)

@@ -126,8 +126,8 @@ func (a *API) downloadAll(ctx context.Context, r struct {
 		if d.RefID == "" {
 			continue
 		}
-		if len(files) == maxFiles { // each is open until the archive is sent
-			return rest.File{}, fault.Newf(fault.TooLarge, "an archive has at most %d documents: download them one by one", maxFiles)
+		if len(files) == MaxFiles { // each is open until the archive is sent
+			return rest.File{}, fault.Newf(fault.TooLarge, "an archive has at most %d documents: download them one by one", MaxFiles)
 		}
 		f, err := a.Documents.Open(ctx, rest.Caller(ctx), d.RefID)
 		if err != nil {

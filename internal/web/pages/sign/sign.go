@@ -28,8 +28,10 @@ import (
 //go:embed upload.js
 var uploadScript string
 
+// MaxFiles are the files that one upload signs, at most.
+const MaxFiles = 200
+
 const (
-	maxFiles   = 200     // in one upload
 	maxField   = 4 << 10 // bytes of a field beside the files
 	maxRetried = 50      // stored documents that an address of the form names
 )
@@ -156,7 +158,7 @@ func (a *API) signForm(ctx context.Context, r kept) (view.View, error) {
 	}
 	v := signView{
 		Certificates: slices.DeleteFunc(list, func(c view.Certificate) bool { return !c.Usable }), Formats: a.formChoices(ctx), Levels: levels[:1],
-		MaxFiles: maxFiles, MaxBytes: view.Bytes(a.MostSigned), Stamp: r.place(), PDFScript: pdfjs.Main, PDFWorker: pdfjs.Worker,
+		MaxFiles: MaxFiles, MaxBytes: view.Bytes(a.MostSigned), Stamp: r.place(), PDFScript: pdfjs.Main, PDFWorker: pdfjs.Worker,
 		Chosen: chosen{Format: r.Format, Level: r.Level, Service: r.Service, Attached: r.Attached, Stamp: r.Stamp},
 	}
 	if v.Lacks, err = view.LackOf(ctx, a.Requests, v.Certificates); err != nil {
@@ -258,13 +260,13 @@ func (a *API) sign(ctx context.Context, docs *rest.Documents[*document.Intake], 
 // signFiles stores the files, signs them in one operation, and leads to its page. The fields of the form are
 // returned with a refusal, too.
 func (a *API) signFiles(ctx context.Context, docs *rest.Documents[*document.Intake], parts rest.Parts) (to rest.Redirect, fields rest.Form, err error) {
-	tooMany := fault.Newf(fault.InvalidParameters, "at most %d files are signed at once", maxFiles)
+	tooMany := fault.Newf(fault.InvalidParameters, "at most %d files are signed at once", MaxFiles)
 	var files []upload
 	fields, err = view.ReadUpload(parts, docs, maxField, func(field, name string, content *document.Intake) error {
 		if content.Size() == 0 && name == "" {
 			return nil // the browser sends an empty part for no file
 		}
-		if len(files) == maxFiles {
+		if len(files) == MaxFiles {
 			return tooMany
 		}
 		files = append(files, upload{New: document.New{Content: content, Description: document.Description{Name: name, Temporary: true}}, original: field == "original"})
@@ -274,7 +276,7 @@ func (a *API) signFiles(ctx context.Context, docs *rest.Documents[*document.Inta
 		return to, fields, err
 	}
 	sent := len(files)
-	if sent+len(fields["stored"]) > maxFiles {
+	if sent+len(fields["stored"]) > MaxFiles {
 		return to, fields, tooMany
 	}
 	who := rest.Caller(ctx)

@@ -32,6 +32,28 @@ type Certificate struct {
 	Status   string // key of the word
 	NotAfter time.Time
 	Soon     bool // ends soon
+
+	Owner     string // name of the person
+	Of        string // organisation and position; "" for none
+	Authority string // name of the issuer
+	NotBefore time.Time
+	Left      int // of its term, in percent
+	Days      int // that are left, whole ones
+	Held      bool
+}
+
+// Past reports whether the certificate will not sign any more.
+func (c *Certificate) Past() bool { return !c.Usable && !c.Held }
+
+// Kind is the kind of the tag of the status.
+func (c *Certificate) Kind() string {
+	switch {
+	case c.Soon:
+		return "warn"
+	case c.Usable:
+		return "good"
+	}
+	return "bad"
 }
 
 // soon is how long before its end a certificate is shown as ending.
@@ -58,8 +80,15 @@ func DescribeCertificate(c *keys.Certificate, now time.Time) Certificate {
 		ID: c.ID, Name: cmp.Or(c.FriendlyName, PersonIn(info.Subject)), Subject: info.Subject, Serial: shortSerial(info.Serial), Suite: suiteOf(c), Default: c.Default, PIN: c.HasPIN,
 		Status: "certificate.status." + c.Status.String(), NotAfter: info.NotAfter,
 	}
-	s.Usable = c.Status == keys.Active
+	s.Usable, s.Held = c.Status == keys.Active, c.Status == keys.Hold
 	s.Soon = s.Usable && info.NotAfter.Sub(now) < soon
+	s.Owner, s.Of, s.Authority, s.NotBefore = nameIn(info.Subject), rolesIn(info.Subject), nameIn(info.Issuer), info.NotBefore
+	if left := info.NotAfter.Sub(now); left > 0 {
+		s.Days = int(left / (24 * time.Hour))
+		if term := info.NotAfter.Sub(info.NotBefore); term > 0 {
+			s.Left = min(100, int(left/(term/100+1)))
+		}
+	}
 	return s
 }
 

@@ -32,6 +32,11 @@ var shared embed.FS
 //go:embed wait.js
 var WaitScript string
 
+// DropScript makes a whole zone take files, and sends its form when a file is there.
+//
+//go:embed drop.js
+var DropScript string
+
 // View is what a page shows: the template and its content.
 type View struct {
 	Template string   // AREA/NAME; see [Add]

@@ -5,6 +5,7 @@ package view
 import (
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -26,6 +27,28 @@ func PersonIn(name string) string {
 		}
 	}
 	return person
+}
+
+// nameIn returns the common name in a distinguished name, or the whole name as PersonIn does.
+func nameIn(name string) string {
+	if commons := partsOf(name, "CN"); len(commons) == 1 && notify.OneLine(commons[0]) != "" {
+		return Visible(notify.OneLine(commons[0]))
+	}
+	return PersonIn(name)
+}
+
+// rolesIn returns the organisation and the position in a distinguished name.
+func rolesIn(name string) string {
+	common := partsOf(name, "CN")
+	var roles []string
+	for _, attribute := range []string{"O", "T"} {
+		if parts := partsOf(name, attribute); len(parts) == 1 && !slices.Equal(parts, common) {
+			if text := notify.OneLine(parts[0]); text != "" {
+				roles = append(roles, Visible(text))
+			}
+		}
+	}
+	return strings.Join(roles, ", ")
 }
 
 // Visible replaces the characters of an untrusted text that are not seen, or that change how others
