@@ -17,6 +17,7 @@ import (
 	"tamga/internal/web/pkiapi"
 	"tamga/internal/web/rest"
 	"tamga/internal/web/rest/limit"
+	"tamga/internal/web/rest/look"
 	"tamga/internal/web/rest/openapi"
 	"tamga/internal/web/signapi"
 	"tamga/internal/web/svsapi"
@@ -69,6 +70,7 @@ func (m *serverMaker) mountInterfaces(context.Context) (err error) {
 		return err
 	}
 	rest.Mount(m.mux, "", m.gate, []rest.Route{openapi.Route(m.description)})
+	rest.Mount(m.mux, m.Config.IDP, m.gate, look.Routes()) // of the sign-in pages: the others may have another host, or be switched off
 	return nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"tamga/internal/domain/approval"
+	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/signing"
 	"tamga/internal/web/pages/operator"
@@ -38,7 +39,7 @@ func (a *API) Middleware(next http.Handler) http.Handler {
 			Brand: a.settings.Name,
 			Words: view.WordsIn(rest.LanguageFor(a.settings.Language, r.Header.Get("Accept-Language"), cookieOf(cookies, languageCookie))),
 			Path:  r.URL.Path, Here: r.URL.RequestURI(), Read: r.Method == http.MethodGet || r.Method == http.MethodHead,
-			Verifies: a.Sign.Verifier != nil, Sessions: a.Sessions,
+			Verifies: a.Sign.Verifier != nil, Sessions: a.Sessions, Person: a.person,
 		}
 		if !v.Read { // the switch of the language leads to a page
 			v.Here = pageOf(v.Here)
@@ -56,6 +57,32 @@ func (a *API) Middleware(next http.Handler) http.Handler {
 		w.Header().Set("Vary", "Cookie, Accept-Language")
 		protection.Handler(next).ServeHTTP(w, r)
 	})
+}
+
+// mostCounted is the largest number of confirmations that the header counts.
+const mostCounted = 20
+
+// person returns what the header says of a person. Without it the page is still whole, so what cannot be read is left out.
+func (a *API) person(ctx context.Context, who audit.Principal) (name string, waiting int) {
+	failed := view.Concurrently(
+		func() error {
+			u, err := a.Account.People.Get(ctx, who.UserID)
+			name = u.DisplayName
+			return err
+		},
+		func() error {
+			list, err := a.Confirm.Confirmations.Open(ctx, who.UserID, "", mostCounted)
+			for i := range list {
+				if !list[i].Purpose.SignIn() {
+					waiting++
+				}
+			}
+			return err
+		})
+	if failed != nil {
+		return "", 0
+	}
+	return name, waiting
 }
 
 // Present returns the page of an error. Without a session, a page that needs one leads to

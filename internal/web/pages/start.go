@@ -44,7 +44,8 @@ func (a *API) front(ctx context.Context, r struct {
 // startView is what waits for the person, and what they can do at once.
 type startView struct {
 	Lacks      *view.Lack // nil: at least one certificate can sign
-	Step       int        // of the first signature that is missing, from 0, if Lacks is set
+	Confirms   bool       // if Lacks is set: the person must confirm signatures
+	HasWay     bool       // and has a way to
 	Verifies   bool
 	MaxFiles   int
 	MostSigned view.Bytes
@@ -56,12 +57,6 @@ type startView struct {
 	Unverified []string
 	Changes    int // changes of operators that a delay holds
 }
-
-// Steps to the first signature.
-const (
-	stepWay         = 1 // the person must confirm signatures, and has no way to
-	stepCertificate = 2
-)
 
 const (
 	startList = 5  // confirmations and documents on the start page
@@ -86,7 +81,7 @@ func (a *API) start(ctx context.Context, _ struct{}) (view.View, error) {
 			if v.Lacks, err = view.LackOf(ctx, a.Account.Keys, list); err != nil || v.Lacks == nil {
 				return err
 			}
-			v.Step, err = a.stepOf(ctx, who)
+			v.Confirms, v.HasWay, err = a.confirms(ctx, who)
 			return err
 		},
 		func() error {
@@ -133,23 +128,18 @@ func (a *API) start(ctx context.Context, _ struct{}) (view.View, error) {
 	return view.View{Template: "start", Title: "start.title", Content: v}, err
 }
 
-// stepOf returns the step to the first signature that a person without a certificate is at: a way to confirm comes first
-// where signatures must be confirmed.
-func (a *API) stepOf(ctx context.Context, who audit.Principal) (int, error) {
+// confirms reports whether a person must confirm signatures, and has a way to.
+func (a *API) confirms(ctx context.Context, who audit.Principal) (must, hasWay bool, err error) {
 	rule, err := a.Account.Wishes.Effective(ctx, who.UserID, policy.Operation)
 	if err != nil || rule.Actions&policy.SignDocument == 0 {
-		return stepCertificate, err
+		return false, false, err
 	}
 	scheme, err := a.Account.Own.SchemeOf(ctx, who.UserID)
-	if err != nil {
-		return stepCertificate, err
-	}
 	for _, m := range scheme {
-		if method, known := signin.MethodNamed(m.MethodURI); known && !method.Primary && method.Route != "external" {
-			return stepCertificate, nil
-		}
+		method, known := signin.MethodNamed(m.MethodURI)
+		hasWay = hasWay || known && !method.Primary && method.Route != "external"
 	}
-	return stepWay, nil
+	return true, hasWay, err
 }
 
 // Heading is the key of the first sentence of the page.
@@ -165,5 +155,21 @@ func (v startView) Heading() string {
 	return "start.nothing"
 }
 
-// Way reports whether the present step is a way to confirm.
-func (v startView) Way() bool { return v.Step == stepWay }
+// Way reports whether the next step to the first signature is a way to confirm.
+func (v startView) Way() bool { return v.Confirms && !v.HasWay }
+
+// Steps are the keys of the steps to the first signature, and Step is the present one.
+func (v startView) Steps() []string {
+	if v.Confirms {
+		return []string{"start.step_in", "start.step_way", "start.step_certificate"}
+	}
+	return []string{"start.step_in", "start.step_certificate"}
+}
+
+// Step returns the index of the present step.
+func (v startView) Step() int {
+	if v.Confirms && v.HasWay {
+		return 2
+	}
+	return 1
+}

@@ -19,7 +19,6 @@ import (
 	"tamga/internal/domain/signin"
 	"tamga/internal/domain/token"
 	"tamga/internal/web/rest"
-	"tamga/internal/web/rest/look"
 )
 
 // Docs describes the operations of this surface for people; see
@@ -122,7 +121,6 @@ var grants = map[string]func(a *API, ctx context.Context, client signin.Client, 
 // request as GET with a query. The query is never logged.
 func (a *API) Routes() []rest.Route {
 	return append(a.confirmationRoutes(), []rest.Route{
-		look.Style.Route("SignInStylesheet"), // the pages may be on another host, or switched off
 		rest.Handle("POST /oauth/token", "Token", rest.Anyone, a.token).AtMost(maxForm),
 		rest.Handle("GET /oauth/token", "Token", rest.Anyone, a.tokenByAddress).AtMost(maxForm),
 		rest.Handle("GET /oauth/authorize/certificate", "AuthorizeCertificate", rest.Anyone, a.authorizeByCertificate),

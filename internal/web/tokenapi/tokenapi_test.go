@@ -27,7 +27,6 @@ import (
 	"tamga/internal/domain/signin"
 	"tamga/internal/domain/token"
 	"tamga/internal/web/rest"
-	"tamga/internal/web/rest/look"
 )
 
 // identity knows the user demo and says with the token what it was asked. What it does
@@ -112,7 +111,7 @@ func TestRouteTable(t *testing.T) {
 	for _, r := range New(Deps{}).Routes() {
 		got = append(got, fmt.Sprintf("%s %s %s %s", r.Method, r.Path, r.Name, r.Right))
 	}
-	if d := cmp.Diff([]string{"POST /confirmation Confirmation anyone", "POST /v2.0/confirmation ConfirmationV2 anyone", "GET " + look.Style.Path + " SignInStylesheet anyone", "POST /oauth/token Token anyone", "GET /oauth/token Token anyone", "GET /oauth/authorize/certificate AuthorizeCertificate anyone",
+	if d := cmp.Diff([]string{"POST /confirmation Confirmation anyone", "POST /v2.0/confirmation ConfirmationV2 anyone", "POST /oauth/token Token anyone", "GET /oauth/token Token anyone", "GET /oauth/authorize/certificate AuthorizeCertificate anyone",
 		"GET /oauth/authorize Authorize anyone", "POST /oauth/login Login anyone", "POST /oauth/step SecondStep anyone", "GET /oauth/step SecondStep anyone", "GET /oauth/external/{name}/return ExternalReturn anyone", "POST /oauth/external/{name}/return ExternalHandOn anyone",
 		"POST /oauth/external/{name}/finish ExternalReturn anyone", "GET /oauth/external/{name}/metadata ExternalMetadata anyone", "GET /oauth/external/{name} ExternalLogin anyone",
 		"GET /oauth/userinfo UserInfo anyone", "POST /oauth/userinfo UserInfo anyone",

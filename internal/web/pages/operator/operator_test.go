@@ -363,7 +363,7 @@ func TestOperatorLock(t *testing.T) {
 	w := tamgatest.StartUMS(t)
 	b := pagetest.Operator(w, w.Dev.Operator.Login)
 	demo := pagetest.New(t, w.Server)
-	demo.Shows(demo.SignIn("/start", w.Dev.User.Login, w.Dev.User.Password), "Your certificates")
+	demo.Shows(demo.SignIn("/start", w.Dev.User.Login, w.Dev.User.Password), "Nothing waits for your answer")
 	at := pagetest.PersonAt(w.Dev.User.ID)
 	b.Shows(b.SendCommand(at+"/policy-operation", url.Values{"actions": {"SignDocument"}}), "after a confirmation")
 	b.Shows(b.SendCommand(at+"/email-add", url.Values{"email": {"demo@example.org"}}))
@@ -371,7 +371,7 @@ func TestOperatorLock(t *testing.T) {
 	b.Shows(b.SendCommand(at+"/email-codes?of=demo%40example.org", nil))
 	b.Shows(b.SendCommand(at+"/method-add-otpviaemail", url.Values{"level": {"1"}}))
 	demo = pagetest.New(t, w.Server)
-	demo.Shows(demo.SignIn("/start", w.Dev.User.Login, w.Dev.User.Password), "Your certificates")
+	demo.Shows(demo.SignIn("/start", w.Dev.User.Login, w.Dev.User.Password), "Nothing waits for your answer")
 	file := pagetest.File{Field: "file", Name: pagetest.HostileText + ".txt", Content: "text"}
 	demo.Shows(demo.Upload("/sign", map[string]string{"certificate": "1"}, file))
 	b.Shows(b.Get(at), "Waits for confirmation", html.EscapeString("onerror"))
@@ -447,8 +447,8 @@ func TestInstallationPages(t *testing.T) {
 	b.Shows(b.SendCommand("/operator/services/tsp-remove?of=own", nil), "The service is removed")
 	b.Is(b.Get("/operator/services/tsp-check?of=none"), 404, "There is no registered service of this name.<")
 	for who, want := range map[*pagetest.Browser][]string{
-		b:  {"Version", "SQLite", "a directory", "in step", "this one", "Request to sign</th><td>2\u00a0GiB</td><td><code>limits.signing_request</code>", "30\u00a0min"},
-		ru: {"Версия", "SQLite", "каталог", "не расходятся", "этот", "Запрос на подпись</th><td>2\u00a0ГиБ</td>", "30\u00a0мин"},
+		b:  {"Version", "SQLite", "a directory", "in step", "this one", "Request to sign</th><td>2\u00a0GB</td><td><code>limits.signing_request</code>", "30\u00a0min"},
+		ru: {"Версия", "SQLite", "каталог", "не расходятся", "этот", "Запрос на подпись</th><td>2\u00a0ГБ</td>", "30\u00a0мин"},
 	} {
 		if p := who.Shows(who.Get("/operator/installation"), want...); strings.Contains(p.Text, ">limit.") || strings.Contains(p.Text, ">installation.") {
 			t.Errorf("a text is missing:\n%s", p.Text)

@@ -9,6 +9,7 @@ package view
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"embed"
 	"html/template"
@@ -79,6 +80,7 @@ type frame struct {
 	Brand    string // name of the installation
 	Title    string
 	Login    string // of the person, "" without a session
+	Name     string // of the person
 	Initials string
 	Tabs     []Tab
 	Menu     []Tab  // in the menu of the person
@@ -102,7 +104,7 @@ func (t Tab) At(path string) Tab {
 }
 
 // tabsFor returns the pages that the header leads to, and those of the menu of a person.
-func tabsFor(v *Visitor, who audit.Principal) (shown, menu []Tab) {
+func tabsFor(v *Visitor, who audit.Principal, waiting int) (shown, menu []Tab) {
 	signedIn := who.Login != ""
 	add := func(to *[]Tab, when bool, t Tab) {
 		if when {
@@ -110,7 +112,7 @@ func tabsFor(v *Visitor, who audit.Principal) (shown, menu []Tab) {
 		}
 	}
 	add(&shown, signedIn, Tab{Address: "/sign", Key: "sign.title", Icon: "sign"})
-	add(&shown, signedIn, Tab{Address: "/confirm", Key: "confirm.title", Icon: "confirm"})
+	add(&shown, signedIn, Tab{Address: "/confirm", Key: "confirm.title", Icon: "confirm", Count: waiting})
 	add(&shown, v.Verifies, Tab{Address: "/verify", Key: "verify.title", Icon: "verify"})
 	add(&shown, signedIn, Tab{Address: "/documents", Key: "documents.title", Icon: "register"})
 	certificates := Tab{Address: "/certificates", Key: "certificates.title", Icon: "certificate", Rest: true}
@@ -152,9 +154,16 @@ func (v View) Render(ctx context.Context) (rest.Page, error) {
 	w := visitor.Words
 	f := frame{
 		View: v, Words: w, Brand: visitor.Brand, Style: look.Style.Path, Favicon: look.Favicon, Script: template.JS(v.Script), Title: w.Text(v.Title), Login: who.Login,
-		Initials: initials(who.Login), Here: visitor.Here, Request: rest.RequestID(ctx),
+		Name: who.Login, Here: visitor.Here, Request: rest.RequestID(ctx),
 	}
-	f.Tabs, f.Menu = tabsFor(visitor, who)
+	waiting := 0
+	if who.UserID != "" && who.Login != "" && visitor.Person != nil {
+		var name string
+		name, waiting = visitor.Person(ctx, who)
+		f.Name = cmp.Or(Visible(strings.Join(strings.Fields(name), " ")), who.Login)
+	}
+	f.Initials = initials(f.Name)
+	f.Tabs, f.Menu = tabsFor(visitor, who, waiting)
 	var text bytes.Buffer
 	err := w.templates[v.Template]().ExecuteTemplate(&text, "frame", f)
 	return rest.Page{Content: bytes.NewReader(text.Bytes()), Policy: v.policy()}, err

@@ -19,6 +19,8 @@ type Visitor struct {
 	Verifies bool   // there is a page that verifies
 	Session  Session
 	Sessions Authenticator
+	// Person returns the name of a person for the header, "" for none, and how many confirmations wait for an answer.
+	Person func(ctx context.Context, who audit.Principal) (name string, waiting int)
 }
 
 // Authenticator knows whose a session is.

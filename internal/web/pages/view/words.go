@@ -98,6 +98,15 @@ func (w *Words) Text(key string, values ...any) string {
 	return fmt.Sprintf(text, values...)
 }
 
+// all returns the texts of several keys.
+func (w *Words) all(keys []string) []string {
+	texts := make([]string, len(keys))
+	for i, key := range keys {
+		texts[i] = w.Text(key)
+	}
+	return texts
+}
+
 // Done returns the words for what a form of some pages has done, "" for none.
 func (w *Words) Done(pages, form string) string { return w.texts[pages+".done."+form] }
 
@@ -329,7 +338,7 @@ func (w *Words) Day(t time.Time) string {
 // functions are those of the templates.
 func (w *Words) functions() template.FuncMap {
 	return template.FuncMap{
-		"t": w.Text, "audited": w.Audited, "count": w.Count, "size": w.size, "limit": w.Limit, "when": w.When, "day": w.Day, "part": part, "own": w.Own, "icon": look.Icon, "seal": seal, "tone": tone, "person": PersonIn, "visible": Visible, "suite": w.Suite, "digest": w.digest, "list": func(values ...any) []any { return values },
+		"t": w.Text, "audited": w.Audited, "count": w.Count, "size": w.size, "limit": w.Limit, "when": w.When, "day": w.Day, "part": part, "own": w.Own, "icon": look.Icon, "seal": seal, "texts": w.all, "tone": tone, "person": PersonIn, "visible": Visible, "suite": w.Suite, "digest": w.digest, "list": func(values ...any) []any { return values },
 		"language": func() string { return w.Language }, "languages": func() []choice {
 			var list []choice
 			for _, l := range Languages {

@@ -181,7 +181,7 @@ func TestWords(t *testing.T) {
 		want  [2]string
 	}{
 		{1000, [2]string{"1000", "1000"}}, {10000, [2]string{"10,000", "10\u00a0000"}}, {int64(1234567), [2]string{"1,234,567", "1\u00a0234\u00a0567"}},
-		{30 * time.Minute, [2]string{"30\u00a0min", "30\u00a0мин"}}, {Bytes(1024 << 30), [2]string{"1024\u00a0GiB", "1024\u00a0ГиБ"}},
+		{30 * time.Minute, [2]string{"30\u00a0min", "30\u00a0мин"}}, {Bytes(1024 << 30), [2]string{"1024\u00a0GB", "1024\u00a0ГБ"}},
 		{Bytes(1<<20 + 1), [2]string{"1,048,577\u00a0bytes", "1\u00a0048\u00a0577\u00a0байт"}}, {0.5, [2]string{"0.5", "0,5"}},
 	} {
 		if got := [2]string{en.Limit(c.value), ru.Limit(c.value)}; got != c.want {
