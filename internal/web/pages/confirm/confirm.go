@@ -22,6 +22,7 @@ import (
 	"tamga/internal/domain/lock"
 	"tamga/internal/domain/operation"
 	"tamga/internal/domain/passkey"
+	"tamga/internal/domain/policy"
 	"tamga/internal/domain/signin"
 	"tamga/internal/domain/signing"
 	"tamga/internal/web/pages/view"
@@ -208,6 +209,7 @@ type confirmView struct {
 	Code      bool   // a code is awaited
 	Device    bool   // a device is awaited
 	Marks     bool   // documents can be marked: the answer has the marks
+	Decrypts  bool   // the documents are messages that would be decrypted
 	Marked    string // marks for addresses
 	Passkey   string // options for the browser, if a passkey is awaited
 	Ask       string
@@ -332,7 +334,9 @@ func (a *API) toConfirm(ctx context.Context, who audit.Principal, id string) (co
 // confirmView describes a record by the fields whose digest is confirmed.
 func (a *API) confirmView(w *view.Words, r *confirm.Record, c *confirm.Content) confirmView {
 	f := &c.Fields
-	v := confirmView{Waiting: a.waiting(w, r), Operator: r.Operator, Group: what.CheckNumber(r.Action, r.What)}
+	v := confirmView{
+		Waiting: a.waiting(w, r), Operator: r.Operator, Group: what.CheckNumber(r.Action, r.What), Decrypts: r.Action == policy.DecryptDocument.String(),
+	}
 	exact := func(name, value string) {
 		v.Exact = append(v.Exact, confirmValue{Name: name, Value: view.Visible(value), Raw: true})
 	}

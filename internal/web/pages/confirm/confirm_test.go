@@ -4,15 +4,19 @@ package confirm_test
 
 import (
 	"encoding/json"
+	"encoding/pem"
+	"fmt"
 	"html"
 	"net/http"
 	"net/url"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
 
+	"tamga/gost/streebog"
 	"tamga/internal/tamgatest"
 	"tamga/internal/tamgatest/pagetest"
 )
@@ -94,6 +98,31 @@ func TestConfirm(t *testing.T) {
 		b.Shows(b.Post(at, url.Values{"choice": {"otpviasms"}}), "Done")
 		b.Shows(b.Get("/confirm"), "Nothing waits")
 		b.Is(b.Get(at+"/documents/0"), 400)
+	})
+	t.Run("decryption", func(t *testing.T) {
+		file, err := os.ReadFile(p.Path(p.Cert("gost2012-256", false).PEM))
+		if err != nil {
+			t.Fatal(err)
+		}
+		block, _ := pem.Decode(file)
+		token := p.Token()
+		message := p.Signed("POST", "/api/documents/encrypt", token, map[string]any{"Content": []byte("the plaintext"), "Encryption": map[string]any{"Certificates": [][]byte{block.Bytes}}})
+		one := map[string]any{"Content": message, "ContentInfo": pagetest.HostileName + ".p7m"}
+		status, body := p.Call("POST", "/api/v2/decryption", token, map[string]any{"ForceConfirmation": true, "BinaryData": []any{one, one}, "Decryption": map[string]any{"Type": 0}})
+		var created struct{ Operation struct{ ID string } }
+		if err := json.Unmarshal(body, &created); err != nil || status != 200 || created.Operation.ID == "" {
+			t.Fatalf("%d %s", status, body)
+		}
+		at := "/confirm/" + created.Operation.ID
+		page := b.Shows(b.Get(at), "Decrypting a document", "<dt>Application</dt>", "<dt>Recipient</dt><dd>CN=Demo User", "<dt>Form of the message</dt><dd>CMS</dd>", fmt.Sprintf("%x", streebog.Sum256(message)))
+		if strings.Contains(page.Text, "the plaintext") || strings.Contains(page.Text, "<img src=x") {
+			t.Errorf("the page has the plaintext, or a name became a part of it:\n%s", page.Text)
+		}
+		if got := b.Shows(b.Get(at + "/documents/0")); got.Text != string(message) {
+			t.Errorf("the document is not the encrypted message: %q", got.Text)
+		}
+		b.Shows(b.Post(at, url.Values{"choice": {"otpviasms"}}), "do not decrypt")
+		b.Shows(b.Post(at, url.Values{"decline": {"yes"}}))
 	})
 	t.Run("a PDF is shown", func(t *testing.T) {
 		content := string(tamgatest.PDFOf(2000))
