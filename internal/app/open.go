@@ -398,6 +398,7 @@ func (o *opener) makeKeys(context.Context) error {
 		Policy: o.Policies, Confirmation: o.Policies, Events: o.Messages, Profiles: profiles{o.Users, enrolment.Proves()},
 		Enrolment: enrolment, Evidence: o.status, StatusAge: c.Certificates.StatusAge, RefuseEnded: !c.Decryption.EndedCertificates,
 	})
+	o.Users.Messages = o.Keys
 	return err
 }
 

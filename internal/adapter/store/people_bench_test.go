@@ -237,5 +237,5 @@ func (w *crowd) one(ctx context.Context, i int) error {
 	if err := w.users.SetLocked(ctx, who, id, true); err != nil {
 		return err
 	}
-	return w.users.Delete(ctx, who, id)
+	return w.users.Delete(ctx, who, id, false)
 }

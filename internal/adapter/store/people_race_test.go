@@ -209,7 +209,7 @@ func TestPeopleAtOnce(t *testing.T) {
 					return err
 				}
 			}
-			return p.users.Delete(ctx, who, made)
+			return p.users.Delete(ctx, who, made, false)
 		},
 		func(ctx context.Context, p process, who audit.Principal, id string, n int) error {
 			return p.users.SetLocalLogin(ctx, who, id, []string{"acc", "асс", "79001112234"}[n%3])

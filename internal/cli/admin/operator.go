@@ -92,8 +92,9 @@ func (o *operatorGroupsCommand) Run(c *cli.Console) error {
 }
 
 type operatorDeleteCommand struct {
-	onUser `embed:""`
-	Yes    bool `required:"" help:"Confirm the deletion, which cannot be undone."`
+	onUser      `embed:""`
+	Yes         bool `required:"" help:"Confirm the deletion, which cannot be undone."`
+	DestroyKeys bool `help:"Delete the user even if something was encrypted for certificates of the user: it becomes unreadable."`
 }
 
 func (o *operatorDeleteCommand) Run(c *cli.Console) error {
@@ -101,6 +102,6 @@ func (o *operatorDeleteCommand) Run(c *cli.Console) error {
 		if !x.Operator {
 			return fault.New(fault.WrongOperation, "the user is not an operator: delete a user with tamga user delete")
 		}
-		return s.Users.Remove(ctx, x.ID)
+		return s.Users.Remove(ctx, x.ID, o.DestroyKeys)
 	})
 }

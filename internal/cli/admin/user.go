@@ -238,13 +238,14 @@ func changeAccess(c *cli.Console, o *onUser, action, operation string, done func
 }
 
 type userDeleteCommand struct {
-	onUser `embed:""`
-	Yes    bool `required:"" help:"Confirm the deletion, which cannot be undone."`
+	onUser      `embed:""`
+	Yes         bool `required:"" help:"Confirm the deletion, which cannot be undone."`
+	DestroyKeys bool `help:"Delete the user even if something was encrypted for certificates of the user: it becomes unreadable."`
 }
 
 func (u *userDeleteCommand) Run(c *cli.Console) error {
 	return u.do(c, "DeleteUser", cli.Say("%s is deleted.\n", u.name()), func(ctx context.Context, s *app.Services, x user.User) error {
-		return s.Users.Remove(ctx, x.ID)
+		return s.Users.Remove(ctx, x.ID, u.DestroyKeys)
 	})
 }
 

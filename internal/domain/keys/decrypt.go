@@ -5,6 +5,7 @@ package keys
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 
 	"tamga/internal/domain/vault"
@@ -44,6 +45,18 @@ func (s *Service) Decrypts(ctx context.Context, snap *Snapshot, userID string, c
 		return err
 	}
 	return s.Holders.Decrypts(key)
+}
+
+// Readers names the certificates for encryption of a user: without their keys, what was encrypted for them is
+// unreadable.
+func (s *Service) Readers(ctx context.Context, userID string) (names []string, err error) {
+	list, err := s.List(ctx, userID)
+	for _, c := range list {
+		if c.ForEncryption() {
+			names = append(names, fmt.Sprintf("%d (%s)", c.ID, c.X509.Subject))
+		}
+	}
+	return names, err
 }
 
 // recipientKey is the key of a certificate for one message. It implements cms.RecipientKey.

@@ -133,7 +133,7 @@ func TestEnumerationByAnswer(t *testing.T) {
 		"with two steps": func(id string) error {
 			return errors.Join(b.SetPassword(t.Context(), id, secret), b.SetMethod(t.Context(), op, id, "oath", nil))
 		},
-		"deleted":         func(id string) error { return b.users.Delete(t.Context(), op, id) },
+		"deleted":         func(id string) error { return b.users.Delete(t.Context(), op, id, false) },
 		"moved elsewhere": func(id string) error { return b.users.SetLocalLogin(t.Context(), op, id, "elsewhere") },
 	} {
 		id := b.register(t, op, map[user.IdentifierType]string{user.Login: state})
@@ -320,7 +320,7 @@ func TestLockedUserKeepsAccess(t *testing.T) {
 		t.Errorf("unlocked, a token from before the lock is still ended: %s", d)
 	}
 	token = b.token(t)
-	if err := b.users.Delete(t.Context(), op, b.demo.ID); err != nil {
+	if err := b.users.Delete(t.Context(), op, b.demo.ID, false); err != nil {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff(shut, ways(b.services)); d != "" {

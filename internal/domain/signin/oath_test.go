@@ -223,10 +223,10 @@ func TestTokensOfOthers(t *testing.T) {
 	}(), fault.KeyNotFound)
 
 	// What is deleted with its user: the app, not the token.
-	if err := b.users.Delete(t.Context(), foreign, theirs); err != nil {
+	if err := b.users.Delete(t.Context(), foreign, theirs, false); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.users.Delete(t.Context(), b.op, b.user); err != nil {
+	if err := b.users.Delete(t.Context(), b.op, b.user, false); err != nil {
 		t.Fatal(err)
 	}
 	if err := b.oathService.Sweep(t.Context()); err != nil {

@@ -67,7 +67,7 @@ var onUser = map[string]func(ctx context.Context, w *town, who audit.Principal, 
 		return w.SetLockedEx(ctx, who, id, user.LockOrder{Lock: true, UseDelay: true, Delay: 5})
 	},
 	"Delete": func(ctx context.Context, w *town, who audit.Principal, id string) error {
-		return w.Delete(ctx, who, id)
+		return w.Delete(ctx, who, id, false)
 	},
 }
 

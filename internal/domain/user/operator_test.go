@@ -309,12 +309,12 @@ func TestSetPropertyAndDelete(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.out.err = errors.New("cannot")
-	if err := w.Delete(t.Context(), w.a, id); !errors.Is(err, w.out.err) {
+	if err := w.Delete(t.Context(), w.a, id, false); !errors.Is(err, w.out.err) {
 		t.Errorf("tokens that cannot be ended: %v", err)
 	}
 	w.info(t, w.a, id)
 	w.out.err, w.out.ended, w.notices.events = nil, nil, nil
-	if err := w.Delete(t.Context(), w.a, id); err != nil {
+	if err := w.Delete(t.Context(), w.a, id, false); err != nil {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff([]string{id}, w.out.ended); d != "" {
@@ -323,14 +323,14 @@ func TestSetPropertyAndDelete(t *testing.T) {
 	if d := cmp.Diff([]notify.Event{{Type: notify.UserDeleted, UserID: id, Actor: w.a.UserID}}, w.notices.events); d != "" {
 		t.Error(d)
 	}
-	if err := w.Delete(t.Context(), w.a, id); !fault.Is(err, fault.UserNotFound) {
+	if err := w.Delete(t.Context(), w.a, id, false); !fault.Is(err, fault.UserNotFound) {
 		t.Errorf("twice: %v", err)
 	}
 	w.info(t, w.a, other)
 	if again := w.person(t, w.a, "ivanov"); again == id {
 		t.Error("an identifier came a second time")
 	}
-	if err := w.Remove(t.Context(), other); err != nil {
+	if err := w.Remove(t.Context(), other, false); err != nil {
 		t.Errorf("by an administrator: %v", err)
 	}
 }
@@ -530,7 +530,7 @@ func TestLoginsThatLookAlike(t *testing.T) {
 		if (errs[0] == nil) == (errs[1] == nil) {
 			t.Fatalf("registered at once: %v", errs)
 		}
-		if err := w.Delete(ctx, w.a, ids[0]+ids[1]); err != nil {
+		if err := w.Delete(ctx, w.a, ids[0]+ids[1], false); err != nil {
 			t.Fatal(err)
 		}
 	}

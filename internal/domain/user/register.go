@@ -5,6 +5,7 @@ package user
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"unicode/utf8"
 
@@ -204,20 +205,31 @@ func (s *Service) changeLocked(ctx context.Context, locked lock.Set, who audit.P
 	})
 }
 
-// Delete removes a user and all data of the user. The fault is user_not_found.
-func (s *Service) Delete(ctx context.Context, who audit.Principal, userID string) error {
+// Delete removes a user and all data of the user. What was encrypted for certificates of the user becomes
+// unreadable, so that destroyKeys must say that this is known. Faults: user_not_found, invalid_parameters without
+// destroyKeys.
+func (s *Service) Delete(ctx context.Context, who audit.Principal, userID string, destroyKeys bool) error {
 	return s.Store.Atomic(ctx, lock.User(userID), func(ctx context.Context) error {
 		if err := s.Reach(ctx, who, userID); err != nil {
 			return err
 		}
-		return s.remove(ctx, userID, who)
+		return s.remove(ctx, userID, who, destroyKeys)
 	})
 }
 
 // remove deletes an existing user, with keys, methods and all other records that refer to
 // the user. Certificates stay with the authority, which needs them for its revocation
 // lists.
-func (s *Service) remove(ctx context.Context, userID string, who audit.Principal) error {
+func (s *Service) remove(ctx context.Context, userID string, who audit.Principal, destroyKeys bool) error {
+	if !destroyKeys && s.Messages != nil {
+		readers, err := s.Messages.Readers(ctx, userID)
+		if err != nil {
+			return err
+		}
+		if len(readers) > 0 {
+			return fault.Newf(fault.InvalidParameters, "destroyKey: the user has certificates for encryption: %s. Everything that was encrypted for them becomes unreadable: send true to delete the user", listed(readers))
+		}
+	}
 	// Tokens are locked before messages. The notice is ordered while the contacts of the
 	// user exist.
 	err := s.end(ctx, who, userID, "the account was deleted")
@@ -231,4 +243,13 @@ func (s *Service) remove(ctx context.Context, userID string, who audit.Principal
 		err = notFound(s.Store.DeleteUser(ctx, userID))
 	}
 	return fault.Rollback(err)
+}
+
+// listed returns the first of some names.
+func listed(names []string) string {
+	const most = 10
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }

@@ -171,6 +171,12 @@ type Contacts interface {
 	DeleteAll(ctx context.Context, userID string) error
 }
 
+// Messages are what was encrypted for users; [keys.Service] satisfies it.
+type Messages interface {
+	// Readers names the certificates of a user whose keys are needed to read messages.
+	Readers(ctx context.Context, userID string) ([]string, error)
+}
+
 // Events sends notices; [notify.Service] satisfies it.
 type Events interface {
 	Emit(ctx context.Context, e notify.Event) error
@@ -190,7 +196,8 @@ type Service struct {
 	Confirmations Confirmations
 	Contacts      Contacts
 	Events        Events
-	Turns         Turns // of long searches; optional
+	Messages      Messages // nil: nothing is encrypted for users
+	Turns         Turns    // of long searches; optional
 	Naming        *Naming
 	Now           func() time.Time
 	Rand          io.Reader // of identifiers
@@ -583,14 +590,14 @@ func (s *Service) Unlock(ctx context.Context, id string) error {
 	return s.Store.Atomic(ctx, lock.User(id), func(ctx context.Context) error { return s.unlock(ctx, audit.Principal{}, id) })
 }
 
-// Remove deletes a user for an administrator, with all data of the user. The fault is
-// user_not_found.
-func (s *Service) Remove(ctx context.Context, id string) error {
+// Remove deletes a user for an administrator, with all data of the user. destroyKeys is as in Delete. Faults:
+// user_not_found, invalid_parameters without destroyKeys.
+func (s *Service) Remove(ctx context.Context, id string, destroyKeys bool) error {
 	return s.Store.Atomic(ctx, lock.User(id), func(ctx context.Context) error {
 		if _, err := s.Store.UserByID(ctx, id); err != nil {
 			return notFound(err)
 		}
-		return s.remove(ctx, id, audit.Principal{})
+		return s.remove(ctx, id, audit.Principal{}, destroyKeys)
 	})
 }
 

@@ -625,3 +625,32 @@ func TestDecryptedIsSealed(t *testing.T) {
 		t.Errorf("documents are not stored as they are: %v", err)
 	}
 }
+
+// TestDeletedReader deletes a user for whom something may be encrypted: only an order that knows of it does so.
+func TestDeletedReader(t *testing.T) { onBothEngines(t, testDeletedReader) }
+
+func testDeletedReader(t *testing.T, database string) {
+	d := startDecrypting(t, database)
+	at := "/ums/user/" + d.id
+	reader := 0
+	for _, c := range d.Dev.Certificates {
+		if c.Encryption {
+			reader = int(c.ID)
+		}
+	}
+	for _, query := range []string{"", "?destroyKey=false"} {
+		if a := d.Ask(tamgatest.Ours, "DELETE", at+query, ""); a.Status != 400 || !strings.Contains(a.Body, `"error":"invalid_parameters"`) || !strings.Contains(a.Body, fmt.Sprintf("certificates for encryption: %d (", reader)) {
+			t.Errorf("%q: %s", query, a)
+		}
+	}
+	d.encrypt(nil, d.certificate("gost2012-256", false)) // the user is still there
+	if a := d.Ask(tamgatest.Ours, "DELETE", at+"?destroyKey=true", ""); a.Status != 200 {
+		t.Errorf("%s", a)
+	}
+	if a := d.Ask(tamgatest.Ours, "GET", at, ""); a.Status != 404 {
+		t.Errorf("%s", a)
+	}
+	if a := d.Ask(tamgatest.Ours, "DELETE", "/ums/user/"+tamgatest.Missing, ""); a.Status != 404 {
+		t.Errorf("%s", a)
+	}
+}

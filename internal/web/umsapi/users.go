@@ -218,8 +218,14 @@ func (a *API) setProperty(ctx context.Context, r setPropertyRequest) (rest.None,
 	return rest.None{}, a.users.SetProperty(ctx, caller(ctx), string(r.ID), properties[i].property, string(r.Body.Value))
 }
 
-func (a *API) delete(ctx context.Context, r onUser) (rest.None, error) {
-	return rest.None{}, a.users.Delete(ctx, caller(ctx), string(r.ID))
+// deleteRequest is the deletion of a user. DestroyKey is ours: a user may have keys that messages need.
+type deleteRequest struct {
+	ID         userID `path:"id"`
+	DestroyKey bool   `query:"destroyKey"`
+}
+
+func (a *API) delete(ctx context.Context, r deleteRequest) (rest.None, error) {
+	return rest.None{}, a.users.Delete(ctx, caller(ctx), string(r.ID), r.DestroyKey)
 }
 
 // userApproval approves a user or takes the approval back.

@@ -203,7 +203,7 @@ func (a *API) accountCommands() []command {
 		{name: "approve", operation: "SetUserApprovedStateAsync", effects: does(effect.GivesAccess), do: a.approval(true)},
 		{name: "disapprove", operation: "SetUserApprovedStateAsync", effects: does(effect.EndsAccess), named: true, do: a.approval(false)},
 		{name: "delete", operation: "DeleteUser", effects: does(effect.EndsAccess | effect.Deletes), named: true, ends: a.deleteEnds, do: func(ctx context.Context, o *object, _ rest.Form) (*made, error) {
-			return &made{to: "/operator/people"}, people.Delete(ctx, rest.Caller(ctx), o.ID)
+			return &made{to: "/operator/people"}, people.Delete(ctx, rest.Caller(ctx), o.ID, true) // the page says what is lost, and the login was typed
 		}},
 	}
 }
@@ -249,8 +249,14 @@ func (a *API) deleteEnds(ctx context.Context, o *object) ([]ending, error) {
 	if err != nil {
 		return nil, err
 	}
+	readers := 0
+	for _, c := range certificates {
+		if c.ForEncryption() {
+			readers++
+		}
+	}
 	devices, err := a.Devices.Info(ctx, rest.Caller(ctx), o.ID)
-	return append(ends, ending{"ends.certificates", len(certificates)}, ending{"ends.devices", len(devices.Devices)}), err
+	return append(ends, ending{"ends.certificates", len(certificates)}, ending{"ends.readers", readers}, ending{"ends.devices", len(devices.Devices)}), err
 }
 
 // namePart begins the names of the fields of a distinguished name.
