@@ -132,7 +132,7 @@ func (s *Service) Subject(ctx context.Context, userID string, asked map[string]s
 	given := map[string]string{}
 	for key, value := range asked {
 		c, ok := e.component(key)
-		value = strings.TrimSpace(value)
+		value = user.BareNumber(c.OID, strings.TrimSpace(value))
 		switch _, twice := given[c.OID]; {
 		case !ok:
 			return x509gost.Name{}, fault.Newf(fault.InvalidSubject, "DistinguishedName: %.64q is no part of names here: the policy lists them", key)
@@ -140,7 +140,7 @@ func (s *Service) Subject(ctx context.Context, userID string, asked map[string]s
 			return x509gost.Name{}, fault.Newf(fault.InvalidSubject, "DistinguishedName: %s is given twice", c.Name)
 		case value == "":
 			continue
-		case e.FixedNames && !strings.EqualFold(value, cmp.Or(profile[c.OID], c.Default)):
+		case e.FixedNames && !strings.EqualFold(value, cmp.Or(user.BareNumber(c.OID, profile[c.OID]), c.Default)):
 			return x509gost.Name{}, fault.Newf(fault.InvalidSubject, "DistinguishedName: %s is not what you are registered with, and names may not be changed here", c.Name)
 		}
 		given[c.OID] = value
@@ -150,7 +150,7 @@ func (s *Service) Subject(ctx context.Context, userID string, asked map[string]s
 	}
 	var attributes []x509gost.Attribute
 	for _, c := range e.Naming {
-		value := cmp.Or(given[c.OID], profile[c.OID], c.Default)
+		value := cmp.Or(given[c.OID], user.BareNumber(c.OID, profile[c.OID]), c.Default)
 		if value == "" {
 			if c.Required {
 				return x509gost.Name{}, fault.Newf(fault.InvalidSubject, "DistinguishedName: %s (%s) is required", c.Name, c.OID)

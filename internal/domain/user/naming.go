@@ -40,21 +40,23 @@ func (c *Component) NameIn(language string) string {
 	return cmp.Or(c.DisplayName, c.Name)
 }
 
-// DefaultComponents returns the components of an installation without configured ones.
+// DefaultComponents returns the components of an installation without configured ones. The lengths are
+// those of certificates that Russian authorities issue, which are above the upper bounds of X.520; see
+// [LongComponents].
 func DefaultComponents() []Component {
 	list := []Component{
-		{ID: 11, OID: "2.5.4.3", Name: "CN", DisplayName: "Общее имя", English: "Common name", MaxLength: 128, Required: true},
-		{ID: 16, OID: "2.5.4.4", Name: "SN", DisplayName: "Фамилия", English: "Surname", MaxLength: 40},
-		{ID: 15, OID: "2.5.4.42", Name: "G", DisplayName: "Имя и отчество", English: "Given names", MaxLength: 16},
-		{ID: 14, OID: "2.5.4.43", Name: "I", DisplayName: "Инициалы", English: "Initials", MaxLength: 5},
-		{ID: 13, OID: "2.5.4.12", Name: "T", DisplayName: "Должность", English: "Position", MaxLength: 64},
-		{ID: 10, OID: "2.5.4.11", Name: "OU", DisplayName: "Подразделение", English: "Department", MaxLength: 64},
-		{ID: 9, OID: "2.5.4.10", Name: "O", DisplayName: "Организация", English: "Organisation", MaxLength: 64},
-		{ID: 12, OID: "2.5.4.9", Name: "Street", DisplayName: "Адрес", English: "Street address", MaxLength: 30},
+		{ID: 11, OID: "2.5.4.3", Name: "CN", DisplayName: "Общее имя", English: "Common name", MaxLength: 256, Required: true},
+		{ID: 16, OID: "2.5.4.4", Name: "SN", DisplayName: "Фамилия", English: "Surname", MaxLength: 128},
+		{ID: 15, OID: "2.5.4.42", Name: "G", DisplayName: "Имя и отчество", English: "Given names", MaxLength: 128},
+		{ID: 14, OID: "2.5.4.43", Name: "I", DisplayName: "Инициалы", English: "Initials", MaxLength: 64},
+		{ID: 13, OID: "2.5.4.12", Name: "T", DisplayName: "Должность", English: "Position", MaxLength: 256},
+		{ID: 10, OID: "2.5.4.11", Name: "OU", DisplayName: "Подразделение", English: "Department", MaxLength: 256},
+		{ID: 9, OID: "2.5.4.10", Name: "O", DisplayName: "Организация", English: "Organisation", MaxLength: 512},
+		{ID: 12, OID: "2.5.4.9", Name: "Street", DisplayName: "Адрес", English: "Street address", MaxLength: 256},
 		{ID: 8, OID: "2.5.4.7", Name: "L", DisplayName: "Город", English: "City", MaxLength: 128},
 		{ID: 7, OID: "2.5.4.8", Name: "S", DisplayName: "Область", English: "Region", MaxLength: 128},
 		{ID: 6, OID: "2.5.4.6", Name: "C", DisplayName: "Страна", English: "Country", MaxLength: 2},
-		{ID: 5, OID: "1.2.840.113549.1.9.1", Name: "E", DisplayName: "Электронная почта", English: "E-mail", MaxLength: 128},
+		{ID: 5, OID: "1.2.840.113549.1.9.1", Name: "E", DisplayName: "Электронная почта", English: "E-mail", MaxLength: 254},
 		{ID: 4, OID: oidINN, Name: "INN", DisplayName: "ИНН", English: "Taxpayer number", MaxLength: 12},
 		{ID: 3, OID: "1.2.643.100.3", Name: "SNILS", DisplayName: "СНИЛС", English: "Insurance number", MaxLength: 11},
 		{ID: 1, OID: "1.2.643.100.1", Name: "OGRN", DisplayName: "ОГРН", English: "Registration number of the organisation", MaxLength: 13},
@@ -141,7 +143,7 @@ func (n *Naming) resolve(components map[string]string) (map[string]string, error
 		if _, twice := values[oid]; twice {
 			return nil, fault.Newf(fault.InvalidParameters, "component %s: given twice under different keys", n.components[i].Name)
 		}
-		values[oid] = value
+		values[oid] = BareNumber(oid, value)
 	}
 	return values, nil
 }

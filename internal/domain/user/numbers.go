@@ -5,6 +5,8 @@ package user
 import (
 	"fmt"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"tamga/internal/domain/fault"
 )
@@ -28,6 +30,42 @@ var numbers = map[string]number{
 
 const oidINN = "1.2.643.3.131.1.1"
 
+// BareNumber returns a value of a name without what people write between the digits of a taxpayer, insurance or
+// registration number: blanks, hyphens and brackets. A value of another component, or with anything else in
+// it, is returned itself.
+func BareNumber(oid, value string) string {
+	if _, has := numbers[oid]; !has {
+		return value
+	}
+	bare := strings.Map(func(r rune) rune {
+		if unicode.IsSpace(r) || unicode.Is(unicode.Pd, r) || strings.ContainsRune("()[]\u2212", r) {
+			return -1
+		}
+		return r
+	}, value)
+	if !isDigits(bare) {
+		return value
+	}
+	return bare
+}
+
+// x520Bounds are upper bounds of X.520 by object identifier. Names, given names and initials have none that a
+// name of a person reaches (RFC 5280, appendix A.1: ub-name).
+var x520Bounds = map[string]int{
+	"2.5.4.3": 64, "2.5.4.10": 64, "2.5.4.11": 64, "2.5.4.12": 64, "2.5.4.7": 128, "2.5.4.8": 128, "2.5.4.9": 128,
+}
+
+// LongComponents returns the components whose values are longer than the upper bound of X.520. Certificates may
+// have them, and most programs take them.
+func LongComponents(components []Component, values map[string]string) (long []Component) {
+	for _, c := range components {
+		if most, has := x520Bounds[c.OID]; has && utf8.RuneCountInString(values[c.OID]) > most {
+			long = append(long, c)
+		}
+	}
+	return long
+}
+
 // CheckNumbers is [CheckNumbers] with the keys of [Service.SetDN]. SetDN itself takes any digits, since
 // the interface has no rule for them.
 func (n *Naming) CheckNumbers(components map[string]string) error {
@@ -38,31 +76,46 @@ func (n *Naming) CheckNumbers(components map[string]string) error {
 	return CheckNumbers(n.components, values)
 }
 
-// CheckNumbers checks the check digits of a name, so that people notice a typing error before a
-// certificate has it. Keys of values are object identifiers. The fault is invalid_parameters and names
-// all wrong components.
+// CheckNumbers returns what is doubtful in a name, so that people notice it before a certificate has it: check
+// digits that do not fit, and values above the bounds of X.520. Keys of values are object identifiers. The fault is
+// invalid_parameters and names all such components.
 func CheckNumbers(components []Component, values map[string]string) error {
+	doubts := Doubts(components, values)
 	var wrong []string
 	for _, c := range components {
-		rule, has := numbers[c.OID]
-		value := values[c.OID]
-		if !has || value == "" {
-			continue
-		}
-		digits := digitsOf(value)
-		switch {
-		case c.OID == oidINN && len(digits) == 10:
-			wrong = append(wrong, fmt.Sprintf("%s (%d): want 12 digits, the number of an organisation with 00 before its own 10", c.Name, c.ID))
-		case len(digits) != rule.length:
-			wrong = append(wrong, fmt.Sprintf("%s (%d): want %d digits", c.Name, c.ID, rule.length))
-		case strings.Trim(value, "0") == "" || !rule.fits(digits):
-			wrong = append(wrong, fmt.Sprintf("%s (%d): the check digits do not fit, so at least one digit is wrong", c.Name, c.ID))
+		if message, has := doubts[c.OID]; has {
+			wrong = append(wrong, message)
 		}
 	}
 	if wrong != nil {
 		return fault.New(fault.InvalidParameters, strings.Join(wrong, "; "))
 	}
 	return nil
+}
+
+// Doubts is CheckNumbers with a message for each component, by object identifier.
+func Doubts(components []Component, values map[string]string) map[string]string {
+	doubts := map[string]string{}
+	for _, c := range LongComponents(components, values) {
+		doubts[c.OID] = fmt.Sprintf("%s (%d): longer than %d characters, the bound of X.520: a few programs may refuse such a certificate", c.Name, c.ID, x520Bounds[c.OID])
+	}
+	for _, c := range components {
+		rule, has := numbers[c.OID]
+		value := BareNumber(c.OID, values[c.OID])
+		if !has || value == "" {
+			continue
+		}
+		digits := digitsOf(value)
+		switch {
+		case c.OID == oidINN && len(digits) == 10:
+			doubts[c.OID] = fmt.Sprintf("%s (%d): want 12 digits, the number of an organisation with 00 before its own 10", c.Name, c.ID)
+		case len(digits) != rule.length:
+			doubts[c.OID] = fmt.Sprintf("%s (%d): want %d digits", c.Name, c.ID, rule.length)
+		case strings.Trim(value, "0") == "" || !rule.fits(digits):
+			doubts[c.OID] = fmt.Sprintf("%s (%d): the check digits do not fit, so at least one digit is wrong", c.Name, c.ID)
+		}
+	}
+	return doubts
 }
 
 // digitsOf returns the digits of a number, nil for a text with anything else.

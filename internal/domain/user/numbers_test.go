@@ -4,6 +4,7 @@ package user_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"tamga/internal/domain/fault"
@@ -41,6 +42,9 @@ func TestCheckNumbers(t *testing.T) {
 		}
 	}
 	for _, c := range []struct{ name, value, want string }{
+		{"INN", "5001 0073-2259", ""}, {"SNILS", "112–233–445 95", ""}, {"SNILS", "(112)233-445[95]", ""}, {"OGRN", "1 027700 132195", ""}, {"SNILS", "112-233-445 96", "SNILS (3): the check digits do not fit, so at least one digit is wrong"},
+		{"O", strings.Repeat("ж", 64), ""}, {"O", strings.Repeat("ж", 65), "O (9): longer than 64 characters, the bound of X.520: a few programs may refuse such a certificate"},
+		{"G", strings.Repeat("ж", 128), ""}, {"SN", strings.Repeat("ж", 128), ""},
 		{"INN", "1", "INN (4): want 12 digits"},
 		{"INN", "7707083893", "INN (4): want 12 digits, the number of an organisation with 00 before its own 10"},
 		{"INN", "000000000000", "INN (4): the check digits do not fit, so at least one digit is wrong"},

@@ -3,6 +3,9 @@
 package pages
 
 import (
+	"io/fs"
+	"os"
+	"strings"
 	"testing"
 
 	"tamga/internal/web/pages/view"
@@ -21,5 +24,25 @@ func TestTemplates(t *testing.T) {
 				t.Errorf("%s: page %s lacks its frame or its own part", language, name)
 			}
 		}
+	}
+}
+
+// TestNothingCut: a browser cuts what is pasted into a field with maxlength, and says nothing. The server refuses
+// what is too long.
+func TestNothingCut(t *testing.T) {
+	templates := 0
+	err := fs.WalkDir(os.DirFS("."), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(name, ".html") {
+			return err
+		}
+		templates++
+		text, err := os.ReadFile(name)
+		if strings.Contains(string(text), "maxlength") {
+			t.Errorf("%s: a field has maxlength", name)
+		}
+		return err
+	})
+	if err != nil || templates < 30 {
+		t.Errorf("%d templates, %v", templates, err)
 	}
 }

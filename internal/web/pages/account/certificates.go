@@ -287,6 +287,9 @@ func (a *API) request(ctx context.Context, r formed) (rest.Redirect, error) {
 		}
 	}
 	v.OffersAsIs, v.AsIs = view.AsIs(err, r.Body)
+	if v.OffersAsIs && !v.AsIs {
+		v.doubt(view.VisitorOf(ctx).Words, a.Enrolment.Naming)
+	}
 	return to, refusedRequest{err, v}
 }
 
@@ -315,7 +318,23 @@ func (a *API) checkOwnNumbers(ctx context.Context, form rest.Form) error {
 // subjectPart is a component of the subject.
 type subjectPart struct {
 	user.Component
-	Value string
+	Value   string
+	Problem string // what is doubtful about the value; "": nothing
+}
+
+// doubt says beside each part of the subject what is doubtful about it.
+func (v *requestView) doubt(w *view.Words, components []user.Component) {
+	values := map[string]string{}
+	for _, n := range v.Names {
+		values[n.OID] = strings.TrimSpace(n.Value)
+	}
+	doubts := user.Doubts(components, values)
+	for i := range v.Names {
+		if message, has := doubts[v.Names[i].OID]; has {
+			f, _ := fault.As(w.InLabels(fault.New(fault.InvalidParameters, message), components))
+			v.Names[i].Problem = w.Own(f.Message)
+		}
+	}
 }
 
 func (a *API) requestForm(ctx context.Context, _ struct{}) (view.View, error) {
@@ -340,7 +359,7 @@ func (a *API) requestView(ctx context.Context) (requestView, error) {
 		PINs: a.pinFields(view.VisitorOf(ctx).Words),
 	}
 	for _, c := range a.Enrolment.Naming {
-		v.Names = append(v.Names, subjectPart{c, cmp.Or(profile[c.OID], c.Default)})
+		v.Names = append(v.Names, subjectPart{Component: c, Value: cmp.Or(profile[c.OID], c.Default)})
 	}
 	return v, nil
 }

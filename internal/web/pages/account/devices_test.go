@@ -49,7 +49,7 @@ func TestDevices(t *testing.T) {
 	b.Is(b.Post("/devices/do/contact", form("contact", email)), 400, "This contact is taken", `required value="`+email+`" autofocus aria-invalid="true" aria-describedby="wrong"`)
 	// A wrong code is said at its field. The page is the same one, so that the next code can be typed.
 	wrong := b.Post("/devices/do/contact-confirm", form("contact", email, "code", "000000"))
-	b.Is(wrong, 400, "<h1>Ways to confirm</h1>", `maxlength="16" required autofocus aria-invalid="true" aria-describedby="wrong"></label>
+	b.Is(wrong, 400, "<h1>Ways to confirm</h1>", `required autofocus aria-invalid="true" aria-describedby="wrong"></label>
 <p class="error" role="alert" id="wrong">`, "<span>The code is wrong")
 	if strings.Contains(wrong.Text, "000000") || strings.Count(wrong.Text, `id="wrong"`) != 1 {
 		t.Errorf("the code, or the reason at several fields:\n%s", wrong.Text)

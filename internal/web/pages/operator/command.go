@@ -140,7 +140,7 @@ type pick struct {
 type shownField struct {
 	Name, Label, Hint, Value string
 	Kind                     kind
-	Rows, Most               int // of the text
+	Rows                     int // of the text
 	Required                 bool
 	Options                  []view.Option
 }
@@ -148,7 +148,7 @@ type shownField struct {
 func (f *field) labelKey() string { return "field." + strings.ReplaceAll(f.name, "-", "_") }
 
 func (f *field) show(w *view.Words) shownField {
-	s := shownField{Name: f.name, Label: f.label, Value: f.value, Kind: cmp.Or(f.kind, kindText), Required: f.required, Most: maxText}
+	s := shownField{Name: f.name, Label: f.label, Value: f.value, Kind: cmp.Or(f.kind, kindText), Required: f.required}
 	if s.Label == "" {
 		s.Label = w.Text(f.labelKey())
 	}
@@ -156,7 +156,7 @@ func (f *field) show(w *view.Words) shownField {
 		s.Hint = w.Text(f.hint)
 	}
 	if f.kind == kindArea {
-		s.Rows, s.Most = 8, maxArea
+		s.Rows = 8
 	}
 	s.Options = showOptions(w, f.choices)
 	for i := range s.Options {

@@ -118,7 +118,7 @@ func TestTokenSync(t *testing.T) {
 			form := pair(0, 1)
 			form.Set("serial", serial)
 			b.Shows(b.SendCommand(at+"/token-set", form), "The token is assigned")
-			b.Shows(b.Get(sync), serial+" – ", `name="second" type="text" value="" maxlength="1024" autocomplete="off" required`)
+			b.Shows(b.Get(sync), serial+" – ", `name="second" type="text" value="" autocomplete="off" required`)
 
 			b.Shows(b.SendCommand(sync, pair(40, 41)), done)
 			b.Is(b.SendCommand(sync, pair(40, 41)), 400, wrong) // they were used
