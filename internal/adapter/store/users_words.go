@@ -162,8 +162,8 @@ func hasTerm(userID string, t user.Term, args []any) (string, []any) {
 	return onePerRow("SELECT 1 FROM user_texts t WHERE t.user_id = " + userID + " AND (" + strings.Join(parts, " OR ") + ")"), args
 }
 
-// wordsAUser is how many words with the same beginning a user has at most, as a rule: FindUsers reads
-// so many rows for each user before the database removes those of one user.
+// wordsAUser is how many words with the same beginning a user has at most, as a rule. PostgreSQL reads all rows
+// before it removes equal ones, so FindUsers first reads so many rows for each user.
 const wordsAUser = 4
 
 // FindUsers implements user.SearchStore. The search of an operator of few users begins with these
@@ -182,7 +182,7 @@ func (s Users) FindUsers(ctx context.Context, operatorID string, terms []user.Te
 		}
 		var begin string
 		begin, args = begins("x.word", terms[first], args)
-		query = "SELECT %s u.login_folded, u.id FROM user_words x CROSS JOIN users u WHERE " + begin + " AND u.id = x.user_id AND " + reachedAlong
+		query = "SELECT %s u.login_folded, u.id FROM user_words x CROSS JOIN users u WHERE " + begin + " AND u.id = x.user_id AND " + reaches
 		of = "x.user_id"
 	}
 	for i, t := range terms {
@@ -192,12 +192,16 @@ func (s Users) FindUsers(ctx context.Context, operatorID string, terms []user.Te
 			query += " AND " + has
 		}
 	}
-	args = append(args, limit*wordsAUser)
-	query += fmt.Sprintf(" LIMIT $%d", len(args))
-	found, err := s.places(ctx, fmt.Sprintf(query, ""), args)
-	if err == nil && len(found) == limit*wordsAUser {
-		if found = distinct(found); len(found) < limit { // some users have many words that begin so
-			found, err = s.places(ctx, fmt.Sprintf(query, "DISTINCT"), args)
+	query += fmt.Sprintf(" LIMIT $%d", len(args)+1)
+	var found []user.Place
+	if s.engine == sqliteEngine { // it removes rows while it reads, and ends at the limit
+		found, err = s.places(ctx, fmt.Sprintf(query, "DISTINCT"), append(args, limit))
+	} else {
+		found, err = s.places(ctx, fmt.Sprintf(query, ""), append(args, limit*wordsAUser))
+		if err == nil && len(found) == limit*wordsAUser {
+			if found = distinct(found); len(found) < limit { // some users have many words that begin so
+				found, err = s.places(ctx, fmt.Sprintf(query, "DISTINCT"), append(args, limit))
+			}
 		}
 	}
 	if err == nil && len(terms) == 1 { // the serial number of a token
