@@ -59,7 +59,12 @@ func (b *Base) pageSettings(trial *pages.Trial) pages.Settings {
 			clients[client.ID] = client.Title
 		}
 	}
+	zone, err := c.Messages.Zone()
+	if err != nil { // it was checked with the settings
+		zone = time.UTC
+	}
 	return pages.Settings{
+		Zone:     zone,
 		ClientID: config.PagesClient, Clients: clients, Name: c.Pages.Name, Language: c.Messages.Language, Address: c.BaseURL(), IDP: b.idpURL(), Resource: c.Resource,
 		Session: c.Pages.Session, Idle: c.Pages.Idle, Trial: trial, Dev: c.IsDev(),
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	_ "time/tzdata" // the machine may have no time zones
 
 	"tamga/internal/domain/contact"
 	"tamga/internal/domain/effect"
@@ -183,6 +184,9 @@ type Messages struct {
 	// Language of messages, `ru` or `en`, and of every other text for people who ask for neither: pages,
 	// answers to wrong codes, names of actions, events and parts of names.
 	Language string `yaml:"language" default:"ru"`
+	// Time zone of people whose browsers do not say theirs, such as `Asia/Yekaterinburg`. Without it
+	// `Europe/Moscow` if the language is `ru`, and `UTC` otherwise. The interfaces have UTC.
+	TimeZone string `yaml:"time_zone"`
 	// Name of the service in messages.
 	Title string `yaml:"title" default:"Tamga"`
 	// Directory with texts that replace the program's texts, by the same file names.
@@ -245,9 +249,28 @@ func (c Messages) Settings() notify.Settings {
 	return s
 }
 
-// checkMessages returns the faults of notifiers: the own faults of each, two notifiers of the same
+// Zone returns the time zone of people whose browsers do not say theirs.
+func (c Messages) Zone() (*time.Location, error) {
+	name := c.TimeZone
+	switch {
+	case name == "" && c.Language == "ru":
+		name = "Europe/Moscow"
+	case name == "Local":
+		return nil, fmt.Errorf("messages.time_zone: %q, want a name such as Europe/Moscow", name)
+	}
+	zone, err := time.LoadLocation(name)
+	if err != nil {
+		return nil, fmt.Errorf("messages.time_zone: %q, want a name such as Europe/Moscow", name)
+	}
+	return zone, nil
+}
+
+// checkMessages returns the faults of the time zone and of notifiers: the own faults of each, two notifiers of the same
 // channel, and a notifier together with captured messages.
 func (c *Config) checkMessages() (faults []error) {
+	if _, err := c.Messages.Zone(); err != nil {
+		faults = append(faults, err)
+	}
 	by := map[notify.Channel]string{}
 	for _, n := range c.parts.Notifiers {
 		name := notifierPath(n)

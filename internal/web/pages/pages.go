@@ -68,6 +68,7 @@ type Sealer interface {
 type Settings struct {
 	Name     string            // of the installation
 	Language string            // of readers who want none that we have; see [rest.LanguageFor]
+	Zone     *time.Location    // of readers whose browsers do not say theirs; nil: UTC
 	ClientID string            // of the pages as an OpenID client of this installation
 	Clients  map[string]string // names of other clients for people, by identifier; those without a name are missing
 	Address  string            // public address, without a slash at the end

@@ -80,7 +80,6 @@ type answer struct {
 	header   http.Header // more headers; nil: none
 	status   int         // 0 is 200, or 302 with a location
 	cookie   *http.Cookie
-	header   map[string]string
 	size     int64
 	to       func(w io.Writer) error
 }
@@ -100,7 +99,7 @@ func prepare(value any) (answer, error) {
 		if v.Content == nil {
 			return answer{}, fmt.Errorf("rest: an answer without content")
 		}
-		return answer{kind: jsonType, header: v.Header, size: 2 + encodedLen(v.Size()), to: v.encode}, nil
+		return answer{kind: jsonType, header: v.header(), size: 2 + encodedLen(v.Size()), to: v.encode}, nil
 	case JSON:
 		if v.Content == nil {
 			return answer{}, fmt.Errorf("rest: an answer without content")
@@ -135,6 +134,18 @@ func prepare(value any) (answer, error) {
 		_, err := w.Write(b)
 		return err
 	}}, nil
+}
+
+// header returns the fields in the form of http.
+func (s Stream) header() http.Header {
+	if s.Header == nil {
+		return nil
+	}
+	h := make(http.Header, len(s.Header))
+	for name, value := range s.Header {
+		h.Set(name, value)
+	}
+	return h
 }
 
 // header returns the headers of a file about compression and caches.
@@ -194,9 +205,6 @@ func (a answer) send(w http.ResponseWriter) error {
 		w.Header()["Content-Type"] = jsonTypes
 	default:
 		w.Header().Set("Content-Type", a.kind)
-	}
-	for name, value := range a.header {
-		w.Header().Set(name, value)
 	}
 	if a.policy != "" {
 		w.Header().Set("Content-Security-Policy", a.policy)

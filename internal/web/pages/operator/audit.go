@@ -43,12 +43,12 @@ type auditForm struct {
 	Format    string `query:"format"`
 }
 
-func (f *auditForm) query() (AuditQuery, error) {
-	since, err := timeOf(f.Since)
+func (f *auditForm) query(w *view.Words) (AuditQuery, error) {
+	since, err := timeOf(w, f.Since)
 	if err != nil {
 		return AuditQuery{}, err
 	}
-	until, err := timeOf(f.Until)
+	until, err := timeOf(w, f.Until)
 	if err != nil {
 		return AuditQuery{}, err
 	}

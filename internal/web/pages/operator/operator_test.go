@@ -468,7 +468,7 @@ func TestInstallationPages(t *testing.T) {
 		b.Is(b.Get("/operator/people?column0=Login&operation0=Equal&value0="+url.QueryEscape("=1+1")), 200)
 		b.Shows(b.SendCommand(pagetest.PersonAt(w.Dev.User.ID)+"/phone-add", url.Values{"phone": {"79160000009"}}))
 		b.Is(b.SendCommand(pagetest.PersonAt(w.Dev.User.ID)+"/phone-add", url.Values{"phone": {"=HYPERLINK(\"x\")"}}), 400)
-		entry := regexp.MustCompile(`<th scope="row">\d+ \w+ \d{4} \d\d:\d\d:\d\d UTC</th><td><a href="/operator/people/([^"]+)">([^<]+)</a></td><td>[^<]*<code class="hint">SignedIn`)
+		entry := regexp.MustCompile(`<th scope="row">\d+ \w+ \d{4} \d\d:\d\d:\d\d [A-Z]+</th><td><a href="/operator/people/([^"]+)">([^<]+)</a></td><td>[^<]*<code class="hint">SignedIn`)
 		if m := b.Find(b.Shows(b.Get("/operator/audit?operation=SignedIn")), entry); m[2] != w.Dev.Operator.Login {
 			t.Errorf("the entry of a new session has the caller %s", m)
 		}

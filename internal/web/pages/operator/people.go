@@ -178,7 +178,7 @@ func readFilters(w *view.Words, column, operation, value string) ([]user.Filter,
 		if day, err := time.Parse("2.1.2006", value); err == nil {
 			value = day.Format(time.DateOnly)
 		}
-		at, err := timeOf(value)
+		at, err := timeOf(w, value)
 		if err != nil {
 			return nil, errDay
 		}
@@ -190,7 +190,7 @@ func readFilters(w *view.Words, column, operation, value string) ([]user.Filter,
 				{Column: c, Operation: user.Greater, Value: at.Add(-time.Millisecond).Format(time.RFC3339Nano)}, {Column: c, Operation: user.Less, Value: at.AddDate(0, 0, 1).Format(time.RFC3339)},
 			}, nil
 		}
-		ordered = false
+		value, ordered = at.UTC().Format(time.RFC3339), false
 	case user.ColumnAuthMethod:
 		for _, m := range signin.Methods() {
 			if m.Route != "" && strings.EqualFold(value, w.Text("method."+m.Route)) {

@@ -42,7 +42,7 @@ func (a *API) search(ctx context.Context, text, after string) (s searched, peopl
 	if err != nil {
 		return s, table{}, err
 	}
-	s.Count = countFound(w, "search.people", len(found.IDs), found.More)
+	s.Count = countFound(w, "search.people", "search.people.more", len(found.IDs), found.More)
 	people = peopleTable(ctx, found.Users)
 	people.Empty = "search.nobody"
 	if found.Next != "" {
@@ -88,7 +88,7 @@ func (a *API) search(ctx context.Context, text, after string) (s searched, peopl
 	}
 	add := func(n int, t table) {
 		if n > 0 {
-			t.Count = countFound(w, "search.entries", min(n, user.MostFound), n > user.MostFound)
+			t.Count = countFound(w, "search.entries", "search.entries.more", min(n, user.MostFound), n > user.MostFound)
 			s.Others = append(s.Others, t)
 		}
 	}
@@ -137,9 +137,9 @@ func (a *API) operationsFound(ctx context.Context, who audit.Principal, text str
 }
 
 // countFound says how many were found.
-func countFound(w *view.Words, key string, n int, more bool) string {
+func countFound(w *view.Words, key, keyOfMore string, n int, more bool) string {
 	if more {
-		return w.Text(key + ".more")
+		return w.Text(keyOfMore)
 	}
 	return w.Count(key, n)
 }
@@ -165,7 +165,7 @@ type logSearch struct {
 
 // searchLog returns the search that a form asks for.
 func (a *API) searchLog(ctx context.Context, f *auditForm) (s logSearch, err error) {
-	if s.AuditQuery, err = f.query(); err != nil || f.Text == "" {
+	if s.AuditQuery, err = f.query(view.VisitorOf(ctx).Words); err != nil || f.Text == "" {
 		return s, err
 	}
 	if s.Since.IsZero() {

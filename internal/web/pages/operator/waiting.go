@@ -339,13 +339,13 @@ func (a *API) approvalCommands() []command {
 	}
 }
 
-// timeOf reads a day or a time of a form, "" is the zero time.
-func timeOf(text string) (time.Time, error) {
+// timeOf reads a day or a time of a form in the zone of the reader, "" is the zero time.
+func timeOf(w *view.Words, text string) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
 	}
 	for _, layout := range []string{time.DateOnly, "2006-01-02T15:04", time.RFC3339} {
-		if t, err := time.Parse(layout, text); err == nil {
+		if t, err := time.ParseInLocation(layout, text, w.Location()); err == nil {
 			return t, nil
 		}
 	}

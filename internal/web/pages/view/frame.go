@@ -153,7 +153,7 @@ func (v View) Render(ctx context.Context) (rest.Page, error) {
 	visitor, who := VisitorOf(ctx), callerOf(ctx)
 	w := visitor.Words
 	f := frame{
-		View: v, Words: w, Brand: visitor.Brand, Style: look.Style.Path, Favicon: look.Favicon, Script: template.JS(v.Script), Title: w.Text(v.Title), Login: who.Login,
+		View: v, Words: w, Brand: visitor.Brand, Style: look.Style.Path, Favicon: look.Favicon, Script: template.JS(v.script()), Title: w.Text(v.Title), Login: who.Login,
 		Name: who.Login, Here: visitor.Here, Request: rest.RequestID(ctx),
 	}
 	waiting := 0
@@ -166,7 +166,7 @@ func (v View) Render(ctx context.Context) (rest.Page, error) {
 	f.Tabs, f.Menu = tabsFor(visitor, who, waiting)
 	var text bytes.Buffer
 	err := w.templates[v.Template]().ExecuteTemplate(&text, "frame", f)
-	return rest.Page{Content: bytes.NewReader(text.Bytes()), Policy: v.policy()}, err
+	return rest.Page{Content: bytes.NewReader(w.timesIn(text.Bytes())), Policy: v.policy()}, err
 }
 
 // Add adds an area of pages: its templates, templates/NAME.html of files, as AREA/NAME, and its words,
@@ -185,9 +185,11 @@ func Add(area string, files fs.FS, functions func(w *Words) template.FuncMap) {
 // fifth of the time of a start.
 func (w *Words) parse(area string, from fs.FS, functions func(w *Words) template.FuncMap) {
 	common := sync.OnceValue(func() *template.Template {
-		t := template.New("").Funcs(w.functions())
+		marking := *w
+		marking.marks = true
+		t := template.New("").Funcs(marking.functions())
 		if functions != nil {
-			t.Funcs(functions(w))
+			t.Funcs(functions(&marking))
 		}
 		template.Must(t.ParseFS(shared, "templates/frame.html", "templates/parts.html"))
 		if _, err := fs.Stat(from, "templates/parts.html"); err == nil {
@@ -211,16 +213,20 @@ func (w *Words) parse(area string, from fs.FS, functions func(w *Words) template
 // Templates returns functions that parse the pages of all areas, by their names.
 func (w *Words) Templates() map[string]func() *template.Template { return w.templates }
 
+// script is the script of the page and the one of every page, which says in which time zone the reader is.
+func (v View) script() string { return v.Script + zoneScript }
+
 // policy allows a page our stylesheet, pictures in the page itself, its script and forms to this server. The content of a
 // page comes from untrusted parties, so nothing else is allowed.
 func (v View) policy() string {
 	p := "default-src 'none'; base-uri 'none'; frame-ancestors 'none'; form-action 'self'; style-src 'self'; img-src data:"
+	p += "; script-src " + rest.ContentHash(v.script())
 	if v.Script != "" {
-		p += "; script-src " + rest.ContentHash(v.Script) + "; connect-src 'self'"
+		p += "; connect-src 'self'"
 	}
 	if len(v.Modules) > 0 {
 		from := strings.Join(v.Modules, " ")
-		p += "; script-src-elem " + rest.ContentHash(v.Script) + " " + from + "; worker-src " + from
+		p += "; script-src-elem " + rest.ContentHash(v.script()) + " " + from + "; worker-src " + from
 	}
 	return p
 }

@@ -31,6 +31,8 @@ type Words struct {
 	name     string // of the language, in itself
 	tag      language.Tag
 	texts    map[string]string
+	zone     *time.Location // of the reader; nil: UTC
+	marks    bool           // times are marks, see timesIn
 	// templates parse the pages, by AREA/NAME.
 	templates map[string]func() *template.Template
 
@@ -311,28 +313,35 @@ func (w *Words) Limit(value any) string {
 	return text
 }
 
-// When returns a time for people, in UTC, "" for the zero time.
-func (w *Words) When(t time.Time) string {
+// When returns a time for people, in the zone of the reader, which it names; "" for the zero time.
+func (w *Words) When(t time.Time) string { return w.timeIn(markWhen, t, "15:04") }
+
+// Moment returns a time with its seconds for people.
+func (w *Words) Moment(t time.Time) string { return w.timeIn(markMoment, t, "15:04:05") }
+
+func (w *Words) timeIn(form string, t time.Time, clock string) string {
 	switch {
 	case t.IsZero():
 		return ""
-	case w.Language == "ru":
-		return t.UTC().Format("02.01.2006 15:04 UTC")
+	case w.marks:
+		return mark(form, t)
 	}
-	return t.UTC().Format("2 Jan 2006 15:04 UTC")
+	return t.In(w.Location()).Format(w.dayLayout()+" "+clock) + " " + w.zoneName(t)
 }
 
-// Moment returns a time with its seconds for people.
-func (w *Words) Moment(t time.Time) string {
-	return strings.Replace(w.When(t), " UTC", t.UTC().Format(":05")+" UTC", 1)
-}
-
-// Day returns the day of a time for people.
+// Day returns the day of a time for people, in the zone of the reader.
 func (w *Words) Day(t time.Time) string {
-	if w.Language == "ru" {
-		return t.UTC().Format("02.01.2006")
+	if w.marks {
+		return mark(markDay, t)
 	}
-	return t.UTC().Format("2 Jan 2006")
+	return t.In(w.Location()).Format(w.dayLayout())
+}
+
+func (w *Words) dayLayout() string {
+	if w.Language == "ru" {
+		return "02.01.2006"
+	}
+	return "2 Jan 2006"
 }
 
 // functions are those of the templates.
@@ -342,7 +351,7 @@ func (w *Words) functions() template.FuncMap {
 		"language": func() string { return w.Language }, "languages": func() []choice {
 			var list []choice
 			for _, l := range Languages {
-				list = append(list, choice{l.Language, l.name, l == w})
+				list = append(list, choice{l.Language, l.name, l.Language == w.Language})
 			}
 			return list
 		},

@@ -196,6 +196,22 @@ func TestWords(t *testing.T) {
 		}
 	}
 	at := time.Date(2026, 3, 5, 9, 7, 0, 0, time.UTC)
+	for name, want := range map[string][2]string{
+		"Europe/Moscow": {"5 Mar 2026 12:07 MSK", "05.03.2026 12:07 МСК"}, "Asia/Yekaterinburg": {"5 Mar 2026 14:07 UTC+5", "05.03.2026 14:07 UTC+5"}, "Asia/Kolkata": {"5 Mar 2026 14:37 IST", "05.03.2026 14:37 IST"},
+		"America/St_Johns": {"5 Mar 2026 05:37 NST", "05.03.2026 05:37 NST"}, "Asia/Kathmandu": {"5 Mar 2026 14:52 UTC+5:45", "05.03.2026 14:52 UTC+5:45"}, "Europe/London": {"5 Mar 2026 09:07 GMT", "05.03.2026 09:07 GMT"},
+		"../../etc/passwd": {"5 Mar 2026 09:07 UTC", "05.03.2026 09:07 UTC"}, "Local": {"5 Mar 2026 09:07 UTC", "05.03.2026 09:07 UTC"}, "Mars/Base": {"5 Mar 2026 09:07 UTC", "05.03.2026 09:07 UTC"},
+	} {
+		zone := Zone(name, time.UTC)
+		if got := [2]string{en.In(zone).When(at), ru.In(zone).When(at)}; got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	marking := *en
+	marking.marks = true
+	page := marking.When(at) + "|" + marking.Moment(at) + "|" + marking.Day(at) + "|" + marking.When(time.Time{}) + "|\ue0f1x1\ue0f1"
+	if got, want := string(en.In(Zone("Asia/Vladivostok", nil)).timesIn([]byte(page))), "5 Mar 2026 19:07 UTC+10|5 Mar 2026 19:07:00 UTC+10|5 Mar 2026||\ue0f1x1\ue0f1"; got != want {
+		t.Errorf("a page has %q, want %q", got, want)
+	}
 	if got := []string{en.When(at), ru.When(at), en.Day(at), ru.Day(at), ru.When(time.Time{})}; !slices.Equal(got,
 		[]string{"5 Mar 2026 09:07 UTC", "05.03.2026 09:07 UTC", "5 Mar 2026", "05.03.2026", ""}) {
 		t.Errorf("%q", got)

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package view
+
+import (
+	_ "embed"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// ZoneCookie has the name of the reader's time zone, which zoneScript sets.
+const ZoneCookie = "tamga-zone"
+
+// zoneScript sets ZoneCookie. It is on every page: a person travels.
+//
+//go:embed zone.js
+var zoneScript string
+
+// zones are the time zones that were asked for, by name. Their number is that of the names that exist.
+var zones sync.Map
+
+// Zone returns a time zone by its name in the database of time zones, or otherwise if no zone has the name. The name
+// may be hostile.
+func Zone(name string, otherwise *time.Location) *time.Location {
+	if name == "" || len(name) > 64 || name == "Local" || strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_+-/") != "" {
+		return otherwise
+	}
+	if known, has := zones.Load(name); has {
+		return known.(*time.Location)
+	}
+	zone, err := time.LoadLocation(name)
+	if err != nil {
+		return otherwise
+	}
+	zones.Store(name, zone)
+	return zone
+}
+
+// In returns the texts for a reader in a time zone.
+func (w *Words) In(zone *time.Location) *Words {
+	there := *w
+	there.zone = zone
+	return &there
+}
+
+// Location returns the time zone of the reader, UTC if it is not known.
+func (w *Words) Location() *time.Location {
+	if w.zone == nil {
+		return time.UTC
+	}
+	return w.zone
+}
+
+// zoneName names the zone of a time as people know it.
+func (w *Words) zoneName(t time.Time) string {
+	t = t.In(w.Location())
+	name, offset := t.Zone()
+	switch {
+	case offset == 0 && (w.zone == nil || w.zone == time.UTC || name == "UTC"):
+		return "UTC"
+	case name == "MSK" && w.Language == "ru":
+		return "МСК"
+	case strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == "":
+		return name
+	}
+	sign, minutes := "+", offset/60
+	if minutes < 0 {
+		sign, minutes = "-", -minutes
+	}
+	if minutes%60 == 0 {
+		return fmt.Sprintf("UTC%s%d", sign, minutes/60)
+	}
+	return fmt.Sprintf("UTC%s%d:%02d", sign, minutes/60, minutes%60)
+}
+
+// A template is parsed once for a language, and its functions do not know the reader. So they write a mark with the
+// time, which timesIn replaces when the page is made: a letter for the form and milliseconds, between characters
+// for private use.
+const (
+	markWhen   = "w"
+	markMoment = "m"
+	markDay    = "d"
+)
+
+var timeMark = regexp.MustCompile("\ue0f1([wmd])(-?[0-9]{1,18})\ue0f1")
+
+func mark(form string, t time.Time) string {
+	return "\ue0f1" + form + strconv.FormatInt(t.UnixMilli(), 10) + "\ue0f1"
+}
+
+// timesIn replaces marks by times. A text of a person with a mark in it would become a time, which is harmless.
+func (w *Words) timesIn(page []byte) []byte {
+	return timeMark.ReplaceAllFunc(page, func(found []byte) []byte {
+		parts := timeMark.FindSubmatch(found)
+		ms, err := strconv.ParseInt(string(parts[2]), 10, 64)
+		if err != nil {
+			return found
+		}
+		t := time.UnixMilli(ms)
+		switch string(parts[1]) {
+		case markMoment:
+			return []byte(w.Moment(t))
+		case markDay:
+			return []byte(w.Day(t))
+		}
+		return []byte(w.When(t))
+	})
+}
