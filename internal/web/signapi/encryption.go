@@ -284,7 +284,10 @@ func (o *Operating) decryptOne(ctx context.Context, docs *documents, r decryptRe
 		}
 	}
 	d := &op.Documents[0]
-	if d.Content == nil {
+	switch {
+	case d.Fault != nil: // the user declined it
+		return rest.Stream{}, d.Fault
+	case d.Content == nil:
 		return rest.Stream{}, fmt.Errorf("signapi: operation %q has no plaintext", op.ID)
 	}
 	return rest.Stream{Content: d.Content, Header: map[string]string{integrityHeader: d.Integrity}}, nil
