@@ -34,13 +34,13 @@ type changed struct {
 // changeGathering is for a statement that ends with a flush to disk. Rows of one caller keep
 // their order: the later one gathers while the statement of the earlier one runs. Only a
 // connection that is silent for longer than patience is overtaken.
-func changeGathering(most int) gathering {
-	return gathering{most: most, flights: 3, patience: 50 * time.Millisecond}
+func changeGathering(most, flights int) gathering {
+	return gathering{most: most, flights: flights, patience: 50 * time.Millisecond}
 }
 
-func newChanges(limits Limits, most int, run func(ctx context.Context, rows [][]any) ([]bool, error)) *changes {
+func newChanges(limits Limits, how gathering, run func(ctx context.Context, rows [][]any) ([]bool, error)) *changes {
 	c := &changes{limits: limits, run: run}
-	c.gatherer = newGatherer(changeGathering(most), limits, c.runAll)
+	c.gatherer = newGatherer(how, limits, c.runAll)
 	return c
 }
 

@@ -52,6 +52,9 @@ type foundOf = found[bearerSnapshot]
 // MostFew is mostFew.
 const MostFew = mostFew
 
+// MostPrepared is mostPrepared.
+const MostPrepared = mostPrepared
+
 // AddEntries adds audit entries with one statement, as callers do who come at the same
 // time.
 func AddEntries(ctx context.Context, db *DB, entries []audit.Entry) (errs []error) {

@@ -159,10 +159,10 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	}
 	if server, is := db.database.(postgres); is {
 		db.units = alone{db, server}
-		db.entries = newChanges(db.limits, mostEntries, Audit{db}.addGathered)
+		db.entries = newChanges(db.limits, changeGathering(mostEntries, 3), Audit{db}.addGathered)
 		db.addedPrepared, db.spentPrepared = addedPrepared(db.prepared), spentPrepared(db.prepared)
-		db.additions = newChanges(db.limits, mostPrepared, Prepared{db}.addRows)
-		db.spendings = newChanges(db.limits, mostPrepared, Prepared{db}.spendRows)
+		db.additions = newChanges(db.limits, changeGathering(mostPrepared, 1), Prepared{db}.addRows) // one at a time, so that they see each other's quotas
+		db.spendings = newChanges(db.limits, changeGathering(mostPrepared, 3), Prepared{db}.spendRows)
 	} else {
 		db.committer = newCommitter(db)
 		db.units = db.committer

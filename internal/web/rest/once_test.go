@@ -182,7 +182,7 @@ func TestOnceAnswersTheSame(t *testing.T) {
 			return Stream{blob(strings.Repeat("x", n*1000)), map[string]string{"X-Note": "kept"}}, nil
 		},
 		"json": func(n int) (any, error) { return JSON{blob(`{"n":` + strings.Repeat("1", n) + `}`)}, nil },
-		"file": func(n int) (any, error) { return File{blob(strings.Repeat("x", n)), "a.bin", ""}, nil },
+		"file": func(n int) (any, error) { return File{Content: blob(strings.Repeat("x", n)), Name: "a.bin"}, nil },
 		"none": func(int) (any, error) { return None{}, nil },
 		"fault": func(n int) (any, error) {
 			return nil, fault.Newf(fault.InvalidPIN, "%d", n).With(errors.New("cause"))

@@ -43,7 +43,7 @@ func TestNamesOfPeople(t *testing.T) {
 	long := "Федеральное государственное бюджетное образовательное учреждение высшего образования «Университет»"
 	form := url.Values{"suite": {"gost2012-256"}, "name.2.5.4.3": {"Anna"}, "name.2.5.4.10": {long}, "name.1.2.643.100.3": {"112-233-445 96"}}
 	page := b.Post("/certificates/request", form)
-	b.Is(page, 400, `id="name.2.5.4.10-problem">Organisation: longer than 64 characters`, `id="name.1.2.643.100.3-problem">Insurance number: the check digits do not fit`, `value="112-233-445 96"`, html.EscapeString(long))
+	b.Is(page, 400, `id="name.2.5.4.10-problem"`, `<span>Organisation: longer than 64 characters`, `id="name.1.2.643.100.3-problem"`, `<span>Insurance number: the check digits do not fit`, `value="112-233-445 96"`, html.EscapeString(long))
 	form.Set("name.1.2.643.100.3", "112-233-445 95")
 	form.Set("as_is", "yes")
 	b.Shows(b.Post("/certificates/request", form), "accepted")
