@@ -50,13 +50,13 @@ var rows = []row{
 	{name: "verify-refused", path: "/verify", refused: true, do: func(b *tab) {
 		b.attach(`input[name=file]`, "a.txt", "no signature")
 		b.press(`main form button`)
-		b.wait(`.problem`)
+		b.wait(`.note.bad`)
 	}},
 	{name: "verified", path: "/verify", do: func(b *tab) {
 		b.attach(`input[name=file]`, "Акт.txt.sig", b.signature("text"))
 		b.attach(`input[name=original]`, "Акт.txt", "text")
 		b.press(`main form button`)
-		b.wait(`h2.verdict.passed`)
+		b.wait(`.verdict.valid`)
 	}},
 	{name: "verified-failed", path: "/verify", do: func(b *tab) {
 		b.attach(`input[name=file]`, "Акт.txt.sig", b.signature("text"))
@@ -137,7 +137,7 @@ var rows = []row{
 		b.press(`button[value=otpviaemail]`)
 		b.fill(`input[name=code]`, "12345x")
 		b.press(`#answer button`)
-		b.wait(`.problem`)
+		b.wait(`.error`)
 	}},
 	{name: "signed-waiting", who: careful, path: "/sign", do: signWaiting},
 	{name: "devices-to-prove", who: careful, path: "/devices", long: true},

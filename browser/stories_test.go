@@ -178,7 +178,7 @@ func TestCosign(t *testing.T) {
 			b.attach(`input[name=file]`, "a.txt.sig", third)
 			b.attach(`input[name=original]`, "a.txt", "text")
 			b.press(`main form button:not([name]):not([type])`)
-			b.wait(`h2.verdict.passed`)
+			b.wait(`.verdict.valid`)
 			if n := value[int](b, `document.querySelectorAll("main article").length`); n != 3 {
 				t.Errorf("%d signatures are verified, want 3", n)
 			}
