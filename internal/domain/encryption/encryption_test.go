@@ -435,7 +435,7 @@ func TestLargeMessage(t *testing.T) {
 	}
 	defer op.Close()
 	runtime.ReadMemStats(&after)
-	if took := after.TotalAlloc - before.TotalAlloc; took > 8<<20 {
+	if took := after.TotalAlloc - before.TotalAlloc; took > 24<<20 { // half of it, since the race detector allocates, too
 		t.Errorf("%d bytes were allocated for a message of %d", took, info.Size())
 	}
 	if n := op.Documents[0].Content.Size(); n != size {

@@ -451,7 +451,7 @@ func TestRequestRefuses(t *testing.T) {
 		"no such authority":  {keys.CertificateOrder{Authority: 9}, fault.InvalidEnroll},
 		"an unknown part":    {keys.CertificateOrder{Name: map[string]string{"1.2.3": "x"}}, fault.InvalidSubject},
 		"a part twice":       {keys.CertificateOrder{Name: map[string]string{"CN": "x", "2.5.4.3": "y"}}, fault.InvalidSubject},
-		"a part without end": {keys.CertificateOrder{Name: map[string]string{"CN": strings.Repeat("x", 129)}}, fault.InvalidSubject},
+		"a part without end": {keys.CertificateOrder{Name: map[string]string{"CN": strings.Repeat("x", 257)}}, fault.InvalidSubject},
 		"a short INN":        {keys.CertificateOrder{Name: map[string]string{"INN": "77"}}, fault.InvalidSubject},
 		"a NUL":              {keys.CertificateOrder{Name: map[string]string{"CN": "Мария\x00Иван"}}, fault.InvalidSubject},
 		"a line break":       {keys.CertificateOrder{Name: map[string]string{"O": "Рога\nи копыта"}}, fault.InvalidSubject},

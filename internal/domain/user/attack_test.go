@@ -73,12 +73,12 @@ var onUser = map[string]func(ctx context.Context, w *town, who audit.Principal, 
 
 func second[T any](_ T, err error) error { return err }
 
-// The table above must have all methods that take a caller and a user.
+// The table above must have all methods that take a caller and a user. Two have a text there that names no user.
 func TestMissingAuthorizationOnASideEntrance(t *testing.T) {
 	typ := reflect.TypeFor[*user.Service]()
 	var want, got []string
 	for m := range typ.Methods() {
-		if m.Type.NumIn() >= 4 && m.Type.In(2) == reflect.TypeFor[audit.Principal]() && m.Type.In(3) == reflect.TypeFor[string]() && m.Name != "CheckUnique" {
+		if m.Type.NumIn() >= 4 && m.Type.In(2) == reflect.TypeFor[audit.Principal]() && m.Type.In(3) == reflect.TypeFor[string]() && m.Name != "CheckUnique" && m.Name != "FindByWords" {
 			want = append(want, m.Name)
 		}
 	}

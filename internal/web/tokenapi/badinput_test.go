@@ -379,7 +379,7 @@ func TestBadAnswers(t *testing.T) {
 			id, ref, code := asked()
 			confirmed, confirmedRef, confirmedCode := asked()
 			token := h.ask(path, me(), h.answerTo(confirmedRef, confirmedCode)).AccessToken
-			h.OK(tamgatest.Ours, "DELETE", "/ums/user/"+h.id, "")
+			h.OK(tamgatest.Ours, "DELETE", "/ums/user/"+h.id+"?destroyKey=true", "")
 			if a := h.Ask(tamgatest.Anonymous, "POST", path, h.answerTo(ref, code), "Authorization", me()); a.Status != 401 {
 				t.Errorf("the code: %v", a)
 			}

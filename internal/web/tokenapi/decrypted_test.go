@@ -301,7 +301,7 @@ func testClientOfEncryption(t *testing.T, database string) {
 		{"invalid_recipients", "/api/documents/encrypt", object{"Content": d.text, "Encryption": object{"Type": 0, "Certificates": []any{der, "AAAA"}}}},
 		{"invalid_recipients", "/api/documents/encrypt", object{"Content": d.text, "Encryption": object{"Type": 0, "Certificates": []any{"?"}}}},
 		{"invalid_recipients", "/api/documents/encrypt", object{"Content": d.text, "Encryption": object{"Type": 0, "Certificates": []any{der, d.certificate("ecdsa-p256", false)}}}},
-		{"invalid_parameters", "/api/documents/encrypt", object{"Content": d.text, "Encryption": object{"Type": 1, "Certificates": [][]byte{der}}}},
+		{"invalid_parameters", "/api/documents/encrypt", object{"Content": d.text, "Encryption": object{"Type": 2, "Certificates": [][]byte{der}}}},
 		{"invalid_parameters", "/api/documents/encrypt", object{"Content": d.text, "Encryption": object{"Type": 0, "Certificates": [][]byte{der}, "Parameters": object{"Algorithm": "DES"}}}},
 		{"parameters_required", "/api/v2/encryption", object{"BinaryData": inline(d.text)}},
 		{"content_required", "/api/v2/encryption", object{"Encryption": encryption}},
