@@ -18,9 +18,10 @@ func TestOperatorLocks(t *testing.T) {
 
 	b := s.tab(t, look{name: "no-script", language: "en", width: 360, noScript: true})
 	b.signIn("/operator", s.Dev.Operator.Login, s.Dev.Operator.Password)
+	b.press(`button[popovertarget="side"]`)
 	b.press(`.side a[href="/operator/people"]`)
-	b.wait(`input[name=value0]`)
-	b.fill(`input[name=value0]`, "demo")
+	b.wait(`main input[name=q]`)
+	b.fill(`main input[name=q]`, "demo")
 	b.press(`main form button`)
 	b.wait(`main table a[href^="/operator/people/"]`)
 	firstPerson(b)

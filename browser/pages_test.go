@@ -62,7 +62,7 @@ var rows = []row{
 		b.attach(`input[name=file]`, "Акт.txt.sig", b.signature("text"))
 		b.attach(`input[name=original]`, "Акт.txt", "another text")
 		b.press(`main form button`)
-		b.wait(`.findings li.failed`)
+		b.wait(`.verdict.invalid`)
 	}},
 	{name: "sign-in", path: "/sign-in"},
 	{name: "sign-in-wrong", path: "/sign-in", refused: true, do: func(b *tab) {
