@@ -50,7 +50,7 @@ func (x *XMLEncryption) Decrypt(document, certPEM, keyPEM []byte) ([]byte, error
 // and set OpenSSL's name of the parameter set.
 func (x *XMLEncryption) Encrypt(text, certDER, certPEM []byte, kind, uri, set string) ([]byte, error) {
 	x.tool.Write("recipient.der", certDER)
-	// XML has no place for the parameter set of the content, which is that of the encrypted key.
+	// XML has no place for the parameter set of the content: it is the set of the encrypted key.
 	x.tool.env = []string{"CRYPT_PARAMS=" + set}
 	if _, err := x.tool.Run("cms", "-encrypt", "-binary", "-outform", "DER", "-in", x.tool.Write("text", text), "-out", "theirs", "-gost89",
 		"-recip", x.tool.Write("cert.pem", certPEM)); err != nil {

@@ -6,7 +6,7 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/rsa"
-	"crypto/sha1" //nolint:gosec // the hash of rsa-oaep-mgf1p, which needs no collision resistance
+	"crypto/sha1" // of rsa-oaep-mgf1p, which needs no resistance to collisions
 	"encoding/base64"
 	"errors"
 	"fmt"

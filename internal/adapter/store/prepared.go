@@ -173,19 +173,21 @@ var spendPrepared = "UPDATE prepared SET spent_at = $2, job = $5, document = '',
 
 // SpendPrepared implements signing.PreparedStore.
 func (s Prepared) SpendPrepared(ctx context.Context, id, lease string, now time.Time, wrong int, beside signing.Beside) (spent bool, err error) {
-	spend := s.spendInSteps
+	spend := func(ctx context.Context) (bool, error) {
+		return s.spendInSteps(ctx, id, lease, now, wrong, beside.Entry)
+	}
 	if s.engine == postgresEngine {
 		row := s.spending(ctx, id, lease, now, wrong, beside.Entry)
 		if beside.Record == nil && s.transaction(ctx) == nil {
 			return s.spendings.do(ctx, row)
 		}
-		spend = func(ctx context.Context, _, _ string, _ time.Time, _ int, _ *audit.Entry) (bool, error) {
+		spend = func(ctx context.Context) (bool, error) {
 			spent, err := s.spendRows(ctx, [][]any{row})
 			return spent[0], err
 		}
 	}
 	err = s.Unit(ctx, func(ctx context.Context) (err error) {
-		spent, err = spend(ctx, id, lease, now, wrong, beside.Entry)
+		spent, err = spend(ctx)
 		if err != nil || !spent || beside.Record == nil {
 			return err
 		}

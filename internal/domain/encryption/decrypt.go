@@ -284,7 +284,7 @@ type decryptRun struct {
 	snap       *keys.Snapshot
 	by         *recipient
 	originator *x509gost.Certificate
-	scratch    *signing.Intake // the last one of the results that stay open; nil: none
+	results    results
 	total      total
 	used       []int64 // numbers of the certificates
 	whole      error   // a fault that is not about one message
@@ -438,7 +438,7 @@ func (r *decryptRun) digest(ctx context.Context, i int, in *operation.Opened) ([
 func (r *decryptRun) open(ctx context.Context, stays bool, e message, from *source, o cms.Opening) (*signing.Intake, cms.Integrity, error) {
 	out := &plaintext{}
 	var err error
-	if out.Intake, err = r.next(stays); err != nil {
+	if out.Intake, err = r.results.next(r.Service, stays); err != nil {
 		return nil, 0, err
 	}
 	key := &recipientKey{RecipientKey: o.Key}
@@ -461,20 +461,6 @@ func (r *decryptRun) open(ctx context.Context, stays bool, e message, from *sour
 		return nil, 0, fault.Newf(fault.ParametersRequired, "the message only names the certificate of its sender: send it as Decryption.Parameters.%s", ParamOriginator).With(err)
 	}
 	return nil, 0, invalidMessage(err)
-}
-
-// next returns a scratch document. One that stays open shares its file with the others of its kind.
-func (r *decryptRun) next(stays bool) (*signing.Intake, error) {
-	if !stays {
-		return r.Scratch(), nil
-	}
-	var err error
-	if r.scratch == nil {
-		r.scratch = r.Scratch()
-	} else {
-		r.scratch, err = r.scratch.Sibling()
-	}
-	return r.scratch, err
 }
 
 // uses notes a certificate whose key is used.

@@ -156,7 +156,7 @@ type encryptRun struct {
 	*Service
 	run     *operation.Run
 	plan    *encryptPlan
-	scratch *signing.Intake // the last one of the results that stay open; nil: none
+	results results
 	total   total
 }
 
@@ -200,19 +200,11 @@ func (r *encryptRun) one(ctx context.Context, i int, in *operation.Opened) (err 
 	}
 	d := &r.run.Documents[i]
 	stays := d.OriginalRef == "" // otherwise the document store has a copy
-	made := r.scratch
-	switch {
-	case !stays || made == nil:
-		made = r.Scratch()
-	default:
-		if made, err = made.Sibling(); err != nil {
-			return err
-		}
+	made, err := r.results.next(r.Service, stays)
+	if err != nil {
+		return err
 	}
 	r.run.Hold(made)
-	if stays {
-		r.scratch = made
-	}
 	size := in.Document.Size()
 	from := &source{Document: in.Document}
 	err = r.plan.form.encrypt(ctx, made, from, r.plan.recipients)

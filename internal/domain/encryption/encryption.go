@@ -149,6 +149,24 @@ func ended(r *operation.Run) error {
 	return nil
 }
 
+// results gives out the scratch documents of a run.
+type results struct {
+	last *signing.Intake // of those that stay open; nil: none
+}
+
+// next returns a scratch document. Those that stay open share their memory and their file.
+func (r *results) next(s *Service, stays bool) (made *signing.Intake, err error) {
+	if !stays || r.last == nil {
+		made = s.Scratch()
+	} else {
+		made, err = r.last.Sibling()
+	}
+	if stays && err == nil {
+		r.last = made
+	}
+	return made, err
+}
+
 // total is what audit entries say of the documents of an order: their number, sizes and digests.
 type total struct {
 	messages, refused   int

@@ -38,7 +38,7 @@ type typeRow struct {
 	options func(s *Service, params map[string]string) (options, error)
 	// read reads an encrypted message. It is closed after use.
 	read func(ctx context.Context, from *source) (message, error)
-	// ending is what names of messages end with; "": as those of the documents.
+	// ending is what names of messages end with; "": they are the names of the documents.
 	ending string
 }
 

@@ -44,7 +44,7 @@ func (a *API) search(ctx context.Context, text, after string) (s searched, peopl
 	}
 	s.Count = countFound(w, "search.people", "search.people.more", len(found.IDs), found.More)
 	people = peopleTable(ctx, found.Users)
-	people.Empty = "search.nobody"
+	people.Empty = "search.no_person"
 	if found.Next != "" {
 		people.Next = "/operator/people?" + url.Values{"q": {text}, "after": {found.Next}}.Encode()
 	}
