@@ -25,10 +25,9 @@ type Programs struct {
 	source  string
 }
 
-// olderCommit is the commit whose program a rolling upgrade begins with. It is empty because no older
-// program knows the tables of 0001_tamga.sql: it refuses them, and this one refuses its tables. The next
-// change that a rolling upgrade must survive sets it to the commit that completes 0001_tamga.sql.
-const olderCommit = ""
+// olderCommit is the commit whose program a rolling upgrade begins with: the one that completed
+// 0001_tamga.sql. While it is empty, no older program knows the tables, so no upgrade can be tried.
+const olderCommit = "8681462dd865afe8ee1dfe3fb8075703cfe8d716"
 
 // ErrNoOlder is the error of a scenario that needs an older release while olderCommit is empty.
 var ErrNoOlder = errors.New("there is no older release with these tables yet, so no upgrade can be tried: see olderCommit")

@@ -236,9 +236,9 @@ func (s *search) noPath(leaf *x509gost.Certificate) *Result {
 
 // describe names a certificate in texts for people.
 func describe(c *x509gost.Certificate) string {
-	name := c.Subject.String()
-	if cn, ok := c.Subject.Get(x509gost.OIDCommonName); ok {
-		name = cn
+	name, ok := c.Subject.Get(x509gost.OIDCommonName)
+	if !ok {
+		name = c.Subject.String()
 	}
 	return fmt.Sprintf("certificate %q (serial %s)", name, c.SerialHex())
 }

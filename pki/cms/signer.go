@@ -32,6 +32,8 @@ type SignerInfo struct {
 	// Signature is the signature value, without tag and length.
 	Signature     []byte
 	UnsignedAttrs []Attribute
+
+	definite bool // toDER changed nothing in Raw: every length is definite and no string is in pieces
 }
 
 var (
@@ -47,7 +49,7 @@ func parseSignerInfo(raw []byte, hold func(bytes int64) error) (*SignerInfo, err
 	if err != nil {
 		return nil, err
 	}
-	s := &SignerInfo{Raw: raw}
+	s := &SignerInfo{Raw: raw, definite: bytes.Equal(der, raw)}
 	in := cryptobyte.String(der)
 	var seq cryptobyte.String
 	if !in.ReadASN1(&seq, cbasn1.SEQUENCE) || !in.Empty() || !seq.ReadASN1Integer(&s.Version) {
@@ -95,7 +97,7 @@ func parseSignerInfo(raw []byte, hold func(bytes int64) error) (*SignerInfo, err
 	if !seq.Empty() {
 		return nil, errors.New("bytes follow the signer's fields")
 	}
-	if len(s.UnsignedAttrs) > 0 && !bytes.Equal(der, raw) {
+	if len(s.UnsignedAttrs) > 0 && !s.definite {
 		if err := s.asTheyStand(); err != nil {
 			return nil, fmt.Errorf("unsignedAttrs: %w", err)
 		}

@@ -11,6 +11,14 @@ import (
 // of the attributes, or "". Attributes in BER are signed in DER (RFC 5652, 5.4), but programs that
 // verify the bytes of the message refuse that, and the others refuse a value over those bytes.
 func (s *SignerInfo) notDER() string {
+	if s.definite {
+		// These are the bytes of the message, but for the tag.
+		_, n, _, err := parseHeader(s.RawSignedAttrs)
+		if err != nil {
+			return "" // there are no signed attributes
+		}
+		return notDERInside(s.RawSignedAttrs[n:], 1)
+	}
 	fields, err := split(s.Raw)
 	if err != nil {
 		return "malformed" // parseSignerInfo has read it before
