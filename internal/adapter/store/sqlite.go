@@ -50,11 +50,13 @@ func (db *DB) openSQLite(path string, o Options) error {
 	// of 2 MiB SQLite reads them again and again. It is an upper bound: memory is
 	// allocated as needed.
 	pragmas := slices.Clip([]string{"foreign_keys(1)", "cache_size(-16384)"})
+	// What a statement undoes if it fails is kept in memory, not in a file, and changed pages reach the
+	// database file when the WAL has 16 MiB: then most were changed several times.
 	db.engine = sqliteEngine
 	file := &sqliteFile{path: path, log: o.Log}
 	file.pools.Store(2)
 	file.writer = newConnections(1, file.poolOver, func() (*lite.Conn, error) {
-		return lite.Open(path, sqliteWait, append(pragmas, "journal_mode(WAL)", "synchronous(FULL)")...)
+		return lite.Open(path, sqliteWait, append(pragmas, "journal_mode(WAL)", "synchronous(FULL)", "temp_store(MEMORY)", "wal_autocheckpoint(4000)")...)
 	})
 	file.readers = newConnections(cmp.Or(o.Connections, 8), file.poolOver, func() (*lite.Conn, error) {
 		return lite.Open(path, sqliteWait, append(pragmas, "query_only(1)")...)
