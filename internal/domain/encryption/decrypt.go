@@ -455,12 +455,8 @@ func (r *decryptRun) open(ctx context.Context, stays bool, e message, from *sour
 		return nil, 0, from.err
 	case ctx.Err() != nil:
 		return nil, 0, ctx.Err()
-	case errors.Is(err, cms.ErrDecrypt):
-		return nil, 0, fault.New(fault.InvalidContent, "the message does not decrypt: it was encrypted for another key, or it was changed").With(err)
-	case errors.Is(err, cms.ErrOriginator):
-		return nil, 0, fault.Newf(fault.ParametersRequired, "the message only names the certificate of its sender: send it as Decryption.Parameters.%s", ParamOriginator).With(err)
 	}
-	return nil, 0, invalidMessage(err)
+	return nil, 0, undecrypted(err)
 }
 
 // uses notes a certificate whose key is used.

@@ -84,7 +84,7 @@ func (s *Service) readParams(t Type, params map[string]string) (*encryptPlan, er
 		}
 	}
 	var err error
-	p.form, err = t.row().options(s, others)
+	p.form, err = t.row().options(s.Rand, others)
 	return p, err
 }
 
@@ -207,7 +207,7 @@ func (r *encryptRun) one(ctx context.Context, i int, in *operation.Opened) (err 
 	r.run.Hold(made)
 	size := in.Document.Size()
 	from := &source{Document: in.Document}
-	err = r.plan.form.encrypt(ctx, made, from, r.plan.recipients)
+	err = r.plan.form.encrypt(ctx, made, operation.NewSection(from, 0, size), size, r.plan.recipients)
 	if refused, is := errors.AsType[*cms.RecipientError](err); is {
 		return fault.Newf(fault.InvalidRecipients, "Encryption.Certificates[%d]: %v", r.plan.at[refused.Index], refused.Err).With(err)
 	}

@@ -15,7 +15,6 @@ import (
 	"tamga/pki/cms"
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
-	"tamga/sig"
 	"tamga/sig/budget"
 	"tamga/sig/xmlenc"
 )
@@ -35,7 +34,7 @@ type typeRow struct {
 	name   Type
 	number string
 	// options reads the parameters of encryption except AllowInvalid.
-	options func(s *Service, params map[string]string) (options, error)
+	options func(random io.Reader, params map[string]string) (options, error)
 	// read reads an encrypted message. It is closed after use.
 	read func(ctx context.Context, from *source) (message, error)
 	// ending is what names of messages end with; "": they are the names of the documents.
@@ -43,14 +42,15 @@ type typeRow struct {
 }
 
 var types = []*typeRow{
-	{CMS, "0", (*Service).cmsOptions, readCMS, endings[0]},
-	{XML, "1", (*Service).xmlOptions, readXML, ""},
+	{CMS, "0", readCMSOptions, readCMS, endings[0]},
+	{XML, "1", readXMLOptions, readXML, ""},
 }
 
 // options is how documents are encrypted.
 type options interface {
-	// encrypt writes the message of a document. An error about a recipient is a *cms.RecipientError.
-	encrypt(ctx context.Context, dst io.Writer, document sig.Document, recipients []*x509gost.Certificate) error
+	// encrypt writes the message of a document of size bytes. CMS takes -1 for a size that is not known. An error
+	// about a recipient is a *cms.RecipientError.
+	encrypt(ctx context.Context, dst io.Writer, document io.Reader, size int64, recipients []*x509gost.Certificate) error
 }
 
 // message is an encrypted message.
@@ -128,9 +128,8 @@ func (cmsMessage) close() {}
 // cmsOptions is the encryption of a CMS message.
 type cmsOptions struct{ cms.Encryption }
 
-func (o cmsOptions) encrypt(ctx context.Context, dst io.Writer, document sig.Document, recipients []*x509gost.Certificate) error {
-	size := document.Size()
-	return cms.Encrypt(ctx, dst, operation.NewSection(document, 0, size), size, recipients, o.Encryption)
+func (o cmsOptions) encrypt(ctx context.Context, dst io.Writer, document io.Reader, size int64, recipients []*x509gost.Certificate) error {
+	return cms.Encrypt(ctx, dst, document, size, recipients, o.Encryption)
 }
 
 // xmlMessage is an encrypted XML document, which is in memory.
@@ -143,7 +142,7 @@ type xmlMessage struct {
 func readXML(ctx context.Context, from *source) (message, error) {
 	ctx, b := budget.Of(ctx, from.Size())
 	b.Begin()
-	document, err := whole(from, b)
+	document, err := whole(operation.NewSection(from, 0, from.Size()), from.Size(), b)
 	if err == nil {
 		var e *xmlenc.Encrypted
 		if e, err = xmlenc.Parse(ctx, document); err == nil {
@@ -154,14 +153,13 @@ func readXML(ctx context.Context, from *source) (message, error) {
 	return nil, err
 }
 
-// whole reads a document into memory.
-func whole(d sig.Document, b *budget.Budget) ([]byte, error) {
-	size := d.Size()
+// whole reads a document of size bytes into memory.
+func whole(d io.Reader, size int64, b *budget.Budget) ([]byte, error) {
 	if err := b.Hold(size); err != nil {
 		return nil, err
 	}
 	document := make([]byte, size)
-	_, err := io.ReadFull(operation.NewSection(d, 0, size), document)
+	_, err := io.ReadFull(d, document)
 	return document, err
 }
 
@@ -185,12 +183,12 @@ func (m *xmlMessage) close() { m.budget.End() }
 // xmlOptions is the encryption of an XML document.
 type xmlOptions struct{ xmlenc.Encryption }
 
-func (o xmlOptions) encrypt(ctx context.Context, dst io.Writer, document sig.Document, recipients []*x509gost.Certificate) error {
+func (o xmlOptions) encrypt(ctx context.Context, dst io.Writer, document io.Reader, size int64, recipients []*x509gost.Certificate) error {
 	// The document is charged to the budget before it is read.
-	ctx, b := budget.Of(ctx, document.Size())
+	ctx, b := budget.Of(ctx, size)
 	b.Begin()
 	defer b.End()
-	text, err := whole(document, b)
+	text, err := whole(document, size, b)
 	if err != nil {
 		return err
 	}
@@ -226,8 +224,8 @@ func (p parameter) unknown(t Type, names ...string) error {
 	return fault.Newf(fault.InvalidParameters, "Encryption.Parameters: %.64q is unknown: the parameters of %s are %s", p.name, t, strings.Join(append(names, ParamAllowInvalid), ", "))
 }
 
-func (s *Service) cmsOptions(params map[string]string) (options, error) {
-	form := cms.Encryption{Rand: s.Rand}
+func readCMSOptions(random io.Reader, params map[string]string) (options, error) {
+	form := cms.Encryption{Rand: random}
 	integrity := ""
 	for name, value := range params {
 		p := parameter{name, value}
@@ -271,8 +269,8 @@ var transports = []struct {
 	by   *suite.Suite
 }{{"gost2001", suite.GOST2001}, {"gost2012-256", suite.GOST2012x256}, {"gost2012-512", suite.GOST2012x512}}
 
-func (s *Service) xmlOptions(params map[string]string) (options, error) {
-	form := xmlenc.Encryption{Rand: s.Rand}
+func readXMLOptions(random io.Reader, params map[string]string) (options, error) {
+	form := xmlenc.Encryption{Rand: random}
 	for name, value := range params {
 		p := parameter{name, value}
 		switch {
