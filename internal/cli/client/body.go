@@ -21,7 +21,7 @@ type source struct {
 // signRequest is the body of POST /api/documents, or with several files of POST /api/tamga/operations.
 // Documents are encoded while they are sent.
 type signRequest struct {
-	files       []*signFile
+	files       []*inputFile
 	content     source
 	original    *source // the parameter OriginalDocument, nil if absent
 	kind        string  // Signature.Type

@@ -181,11 +181,15 @@ func (cl *client) sign(ctx context.Context, r *signRequest) (io.ReadCloser, erro
 	if err != nil {
 		return nil, err
 	}
-	return cl.post(ctx, "/api/documents", body, size)
+	answer, err := cl.post(ctx, "/api/documents", body, size)
+	if err != nil {
+		return nil, err
+	}
+	return answer.Body, nil
 }
 
 // post sends a body of a length in bytes, -1 if it is not known, and returns the answer. The caller closes it.
-func (cl *client) post(ctx context.Context, path string, body io.Reader, size int64) (io.ReadCloser, error) {
+func (cl *client) post(ctx context.Context, path string, body io.Reader, size int64) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, cl.server+path, body)
 	if err != nil {
 		return nil, err
@@ -205,7 +209,7 @@ const (
 )
 
 // do sends a request with the access token and returns the answer of a service. The caller closes it.
-func (cl *client) do(req *http.Request, service string) (io.ReadCloser, error) {
+func (cl *client) do(req *http.Request, service string) (*http.Response, error) {
 	req.Header.Set("Accept", "application/json")
 	req.Header.Set("Authorization", "Bearer "+cl.token)
 	resp, err := cl.http.Do(req)
@@ -216,7 +220,7 @@ func (cl *client) do(req *http.Request, service string) (io.ReadCloser, error) {
 		defer resp.Body.Close()
 		return nil, readRefusal(resp, "the "+service)
 	}
-	return resp.Body, nil
+	return resp, nil
 }
 
 // unreachable returns the error for a failed exchange with a service. A cancelation stays

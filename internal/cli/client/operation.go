@@ -17,36 +17,105 @@ import (
 	"tamga/internal/cli"
 )
 
+// batch is what one operation of the server signs or decrypts.
+type batch struct {
+	*cli.Console
+	client  *client
+	files   []*inputFile
+	force   bool
+	private bool                        // outputs are for their owner alone, and may be empty: plaintexts
+	done    string                      // for errors: "signed"
+	confirm func(address string) string // asks the user to confirm at an address
+}
+
+// carryOut sends a request and writes the results. If the user must confirm the operation, it waits for that.
+func (b *batch) carryOut(path string, request func() (io.Reader, int64, error)) ([]outputFile, error) {
+	bar := cli.NewProgress(b.Console)
+	defer bar.Clear()
+	total := int64(0)
+	for _, f := range b.files {
+		total = sum(total, f.content.size)
+		f.content.Reader = bar.Reader(f.content.Reader)
+	}
+	bar.Stage(b.Text("sending"), total)
+	body, size, err := request()
+	if err != nil {
+		return nil, err
+	}
+	answer, err := b.client.post(b.Context, path, body, size)
+	if err != nil {
+		return nil, err
+	}
+	bar.Stage(b.Text("receiving"), -1)
+	op, results, err := b.receive(bar.Reader(answer.Body))
+	err = errors.Join(err, answer.Body.Close())
+	bar.Clear()
+	if err == nil && op.waits() {
+		op, results, err = b.await(op)
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case op.Error != "":
+		return nil, fmt.Errorf("nothing is %s: %s", b.done, cli.Printable(strings.TrimSpace(op.Error+" "+op.ErrorDescription)))
+	case len(results) != len(b.files):
+		return nil, errors.New("the server answered with fewer documents than files were sent")
+	}
+	return results, nil
+}
+
+// receive reads the answer of an operation, and writes the results in it.
+func (b *batch) receive(answer io.Reader) (op operationHead, results []outputFile, err error) {
+	var failed error // of an output, which is no fault of the answer
+	op, err = readOperation(answer, func(d *processedDocument) error {
+		if len(results) == len(b.files) {
+			return errors.New("more documents than files were sent")
+		}
+		one, err := b.write(b.files[len(results)], d)
+		results, failed = append(results, one), err
+		return err
+	})
+	switch {
+	case b.Context.Err() != nil:
+		return op, results, b.Context.Err()
+	case failed != nil:
+		return op, results, failed
+	case err != nil:
+		return op, results, fmt.Errorf("the answer of the signing service: %w", err)
+	}
+	return op, results, nil
+}
+
 // await waits until the user has confirmed an operation and the server has carried it out. If this program is
 // stopped, it cancels the operation.
-func (s *Sign) await(c *cli.Console, cl *client, op operationHead, list []*signFile) (_ operationHead, done []signedFile, err error) {
+func (b *batch) await(op operationHead) (_ operationHead, results []outputFile, err error) {
 	id := op.ID
-	fmt.Fprint(c.Stderr, c.Text("To confirm the signatures, open %s and choose how. This program waits; Ctrl-C cancels them.\n", cl.page("/confirm/"+url.PathEscape(id))))
+	fmt.Fprint(b.Stderr, b.confirm(b.client.page("/confirm/"+url.PathEscape(id))))
 	for op.waits() {
 		select {
-		case <-c.Context.Done():
-			return s.stop(c, cl, id, list)
+		case <-b.Context.Done():
+			return b.stop(id)
 		case <-time.After(awaitEvery):
 		}
-		if op, done, err = s.look(c, cl, id, list); c.Context.Err() != nil {
-			return s.stop(c, cl, id, list)
+		if op, results, err = b.look(id); b.Context.Err() != nil {
+			return b.stop(id)
 		} else if err != nil && !passes(err) {
-			return op, done, err
+			return op, results, err
 		} else if err != nil { // the server is started again, and the operation is still there
 			op.Status = "Created"
 		}
 	}
-	return op, done, nil
+	return op, results, nil
 }
 
 // look asks for the state of an operation, and writes its results once it has ended.
-func (s *Sign) look(c *cli.Console, cl *client, id string, list []*signFile) (op operationHead, done []signedFile, err error) {
-	answer, err := cl.operation(c.Context, id)
+func (b *batch) look(id string) (op operationHead, results []outputFile, err error) {
+	answer, err := b.client.operation(b.Context, id)
 	if err != nil {
 		return op, nil, err
 	}
-	op, done, err = s.receive(c, answer, list)
-	return op, done, errors.Join(err, answer.Close())
+	op, results, err = b.receive(answer)
+	return op, results, errors.Join(err, answer.Close())
 }
 
 // passes reports whether an error of look may be over soon.
@@ -61,35 +130,89 @@ func passes(err error) bool {
 
 // stop cancels an operation because this program is stopped. If it was carried out before that, its results are
 // written.
-func (s *Sign) stop(c *cli.Console, cl *client, id string, list []*signFile) (op operationHead, done []signedFile, err error) {
-	ctx, end := context.WithTimeout(context.WithoutCancel(c.Context), tokenTimeout)
+func (b *batch) stop(id string) (op operationHead, results []outputFile, err error) {
+	ctx, end := context.WithTimeout(context.WithoutCancel(b.Context), tokenTimeout)
 	defer end()
-	err = cl.cancel(ctx, id)
+	err = b.client.cancel(ctx, id)
 	if err == nil {
-		return op, nil, stopped{}
+		return op, nil, stopped{b.done}
 	}
-	last := *c
-	last.Context = ctx
-	if op, done, late := s.look(&last, cl, id, list); late == nil && !op.waits() {
-		return op, done, nil
+	console, last := *b.Console, *b
+	console.Context = ctx
+	last.Console = &console
+	if op, results, late := last.look(id); late == nil && !op.waits() {
+		return op, results, nil
 	}
 	return op, nil, fmt.Errorf("operation %s is not cancelled and may still be carried out: %w", cli.Printable(id), err)
 }
 
 // stopped is the error of a program that was stopped and has cancelled its operation.
-type stopped struct{}
+type stopped struct{ done string }
 
-func (stopped) Error() string { return "cancelled: nothing is signed" }
+func (s stopped) Error() string { return "cancelled: nothing is " + s.done }
 
 // Unwrap returns context.Canceled.
 func (stopped) Unwrap() error { return context.Canceled }
+
+// outputFile is what became of a file.
+type outputFile struct {
+	Input     string `json:"input"`
+	File      string `json:"file,omitempty"`
+	Type      string `json:"type"`
+	Bytes     *int64 `json:"bytes,omitempty"`
+	Integrity string `json:"integrity,omitempty"` // of a plaintext: Verified or None
+	Error     string `json:"error,omitempty"`     // code
+	Reason    string `json:"error_description,omitempty"`
+}
+
+// write writes the result of a file, if it has one.
+func (b *batch) write(f *inputFile, d *processedDocument) (outputFile, error) {
+	one := outputFile{Input: f.name, Type: f.kind}
+	if f.written != nil { // by an answer that broke off later
+		return *f.written, nil
+	}
+	if d.Error != nil {
+		one.Error = *d.Error
+	}
+	if d.ErrorDescription != nil {
+		one.Reason = *d.ErrorDescription
+	}
+	switch {
+	case one.Error != "" || d.Status == "Created" || d.Status == "InProgress":
+		return one, nil
+	case d.Status == "Declined":
+		one.Error = "authentication_declined"
+		return one, nil
+	}
+	create := cli.CreateOutfile
+	if b.private {
+		create = cli.CreatePrivateOutfile
+	} else if len(d.Content) == 0 {
+		return one, errors.New("the server answered with an empty signature")
+	}
+	out, err := create(f.output, b.force)
+	if err != nil {
+		return one, err
+	}
+	defer out.Discard()
+	if _, err := out.Write(d.Content); err != nil {
+		return one, err
+	}
+	if err := out.Commit(); err != nil {
+		return one, err
+	}
+	size := int64(len(d.Content))
+	one.File, one.Bytes, one.Integrity = f.output, &size, d.Integrity
+	f.written = &one
+	return one, nil
+}
 
 // awaitEvery is the time between two questions whether an operation has ended.
 const awaitEvery = 500 * time.Millisecond
 
 // processedDocument is the result of one file.
 type processedDocument struct {
-	Status                  string
+	Status, Integrity       string
 	Error, ErrorDescription *string
 	Content                 []byte
 }
@@ -214,5 +337,9 @@ func (cl *client) request(ctx context.Context, method, address, service string) 
 	if err != nil {
 		return nil, err
 	}
-	return cl.do(req, service)
+	answer, err := cl.do(req, service)
+	if err != nil {
+		return nil, err
+	}
+	return answer.Body, nil
 }

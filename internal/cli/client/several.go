@@ -16,13 +16,13 @@ import (
 	"tamga/internal/files"
 )
 
-// signFile is one of several files that one operation signs.
-type signFile struct {
+// inputFile is one of the files that one operation signs or decrypts.
+type inputFile struct {
 	name, output string
-	kind         string // Signature.Type
-	parameters   map[string]string
+	kind         string            // Signature.Type, or the format of an encrypted message
+	parameters   map[string]string // of its signature
 	content      source
-	written      *signedFile // nil: not yet
+	written      *outputFile // nil: not yet
 }
 
 // several signs several files in one operation, each by its own type and parameters.
@@ -33,7 +33,7 @@ func (s *Sign) several(c *cli.Console) error {
 	case s.Original != "":
 		return errors.New("--original is the document of one message; sign several messages one by one")
 	}
-	list := make([]*signFile, len(s.Files))
+	list := make([]*inputFile, len(s.Files))
 	outputs := map[string]string{}
 	for i, name := range s.Files {
 		f, err := s.one(c, name)
@@ -55,68 +55,21 @@ func (s *Sign) several(c *cli.Console) error {
 }
 
 // together signs files in one operation. If the user must confirm it, it waits for that.
-func (s *Sign) together(c *cli.Console, cl *client, pin []byte, list []*signFile) error {
+func (s *Sign) together(c *cli.Console, cl *client, pin []byte, list []*inputFile) error {
 	request := &signRequest{certificate: strings.TrimSpace(s.Cert), pin: pin, files: list}
 	defer request.wipe()
-
-	bar := cli.NewProgress(c)
-	defer bar.Clear()
-	total := int64(0)
-	for _, f := range list {
-		total = sum(total, f.content.size)
-		f.content.Reader = bar.Reader(f.content.Reader)
-	}
-	bar.Stage(c.Text("sending"), total)
-	body, size, err := request.operation()
+	b := &batch{Console: c, client: cl, files: list, force: s.Force, done: "signed", confirm: func(address string) string {
+		return c.Text("To confirm the signatures, open %s and choose how. This program waits; Ctrl-C cancels them.\n", address)
+	}}
+	results, err := b.carryOut("/api/tamga/operations", request.operation)
 	if err != nil {
 		return err
 	}
-	answer, err := cl.post(c.Context, "/api/tamga/operations", body, size)
-	if err != nil {
-		return err
-	}
-	bar.Stage(c.Text("receiving"), -1)
-	op, done, err := s.receive(c, bar.Reader(answer), list)
-	err = errors.Join(err, answer.Close())
-	bar.Clear()
-	if err == nil && op.waits() {
-		op, done, err = s.await(c, cl, op, list)
-	}
-	switch {
-	case err != nil:
-		return err
-	case op.Error != "":
-		return fmt.Errorf("nothing is signed: %s", cli.Printable(strings.TrimSpace(op.Error+" "+op.ErrorDescription)))
-	case len(done) != len(list):
-		return errors.New("the server answered with fewer documents than files were sent")
-	}
-	return s.report(c, done)
-}
-
-// receive reads the answer of an operation, and writes the results in it.
-func (s *Sign) receive(c *cli.Console, answer io.Reader, list []*signFile) (op operationHead, done []signedFile, err error) {
-	var failed error // of an output, which is no fault of the answer
-	op, err = readOperation(answer, func(d *processedDocument) error {
-		if len(done) == len(list) {
-			return errors.New("more documents than files were sent")
-		}
-		one, err := list[len(done)].write(d, s.Force)
-		done, failed = append(done, one), err
-		return err
-	})
-	switch {
-	case c.Context.Err() != nil:
-		return op, done, c.Context.Err()
-	case failed != nil:
-		return op, done, failed
-	case err != nil:
-		return op, done, fmt.Errorf("the answer of the signing service: %w", err)
-	}
-	return op, done, nil
+	return s.report(c, results)
 }
 
 // one returns a file with the type and the parameters that the flags say for it.
-func (s *Sign) one(c *cli.Console, name string) (*signFile, error) {
+func (s *Sign) one(c *cli.Console, name string) (*inputFile, error) {
 	if name == "-" {
 		return nil, errors.New("standard input is signed alone, not beside files")
 	}
@@ -125,7 +78,7 @@ func (s *Sign) one(c *cli.Console, name string) (*signFile, error) {
 	if err := one.chooseType(); err != nil {
 		return nil, err
 	}
-	f := &signFile{name: name, kind: one.Type}
+	f := &inputFile{name: name, kind: one.Type}
 	var err error
 	if f.parameters, err = one.parameters(); err != nil {
 		return nil, err
@@ -174,14 +127,19 @@ func (l *lazyFile) Read(p []byte) (int, error) {
 
 // connect reads the PIN and signs in. The caller clears the PIN.
 func (s *Sign) connect(c *cli.Console) (cl *client, pin []byte, err error) {
-	if cl, err = newClient(c, s.connectionFlags); err != nil {
+	return connect(c, s.connectionFlags, s.Cert, s.Pin, s.PinFile)
+}
+
+// connect reads the PIN of a certificate if one is to be read, and signs in. The caller clears the PIN.
+func connect(c *cli.Console, f connectionFlags, cert string, ask bool, pinFile string) (cl *client, pin []byte, err error) {
+	if cl, err = newClient(c, f); err != nil {
 		return nil, nil, err
 	}
 	switch {
-	case s.PinFile != "":
-		pin, err = files.ReadSecretBytes(s.PinFile, "--pin-file")
-	case s.Pin:
-		pin, err = c.AskSecretBytes(c.Text("PIN of certificate %s: ", cli.Printable(strings.TrimSpace(s.Cert))), "--pin-file")
+	case pinFile != "":
+		pin, err = files.ReadSecretBytes(pinFile, "--pin-file")
+	case ask:
+		pin, err = c.AskSecretBytes(c.Text("PIN of certificate %s: ", cli.Printable(strings.TrimSpace(cert))), "--pin-file")
 	}
 	if err == nil {
 		err = cl.signIn(c.Context)
@@ -222,56 +180,8 @@ func (r *signRequest) operation() (io.Reader, int64, error) {
 	return body, size, nil
 }
 
-// signedFile is what became of a file.
-type signedFile struct {
-	Input  string `json:"input"`
-	File   string `json:"file,omitempty"`
-	Type   string `json:"type"`
-	Bytes  int    `json:"bytes,omitempty"`
-	Error  string `json:"error,omitempty"` // code
-	Reason string `json:"error_description,omitempty"`
-}
-
-// write writes the result of a file, if it has one.
-func (f *signFile) write(d *processedDocument, force bool) (signedFile, error) {
-	one := signedFile{Input: f.name, Type: f.kind}
-	if f.written != nil { // by an answer that broke off later
-		return *f.written, nil
-	}
-	if d.Error != nil {
-		one.Error = *d.Error
-	}
-	if d.ErrorDescription != nil {
-		one.Reason = *d.ErrorDescription
-	}
-	switch {
-	case one.Error != "" || d.Status == "Created" || d.Status == "InProgress":
-		return one, nil
-	case d.Status == "Declined":
-		one.Error = "authentication_declined"
-		return one, nil
-	}
-	if len(d.Content) == 0 {
-		return one, errors.New("the server answered with an empty signature")
-	}
-	out, err := cli.CreateOutfile(f.output, force)
-	if err != nil {
-		return one, err
-	}
-	defer out.Discard()
-	if _, err := out.Write(d.Content); err != nil {
-		return one, err
-	}
-	if err := out.Commit(); err != nil {
-		return one, err
-	}
-	one.File, one.Bytes = f.output, len(d.Content)
-	f.written = &one
-	return one, nil
-}
-
 // report prints what became of the files. The error is for those that are not signed.
-func (s *Sign) report(c *cli.Console, done []signedFile) error {
+func (s *Sign) report(c *cli.Console, done []outputFile) error {
 	failed := 0
 	for _, f := range done {
 		if f.File == "" {
@@ -289,7 +199,7 @@ func (s *Sign) report(c *cli.Console, done []signedFile) error {
 	} else {
 		for _, f := range done {
 			if f.File != "" {
-				if err := c.Print("%s: written, %s\n", f.File, files.Size(int64(f.Bytes))); err != nil {
+				if err := c.Print("%s: written, %s\n", f.File, files.Size(*f.Bytes)); err != nil {
 					return err
 				}
 				continue

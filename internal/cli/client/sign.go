@@ -112,7 +112,7 @@ func (s *Sign) Run(c *cli.Console) error {
 		if err != nil {
 			return err
 		}
-		return s.together(c, cl, pin, []*signFile{file})
+		return s.together(c, cl, pin, []*inputFile{file})
 	}
 	return err
 }

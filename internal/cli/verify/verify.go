@@ -188,12 +188,12 @@ func (v *Command) Judge(c *cli.Console, known sig.Formats, common *Common, file 
 	if err != nil {
 		return nil, err
 	}
-	defer in.close()
-	check.Document = in.document
+	defer in.Close()
+	check.Document = in.Document
 	about := in.format.Describe()
-	r.Format, r.noun, r.Notes = about.Kind, cli.Word(about.Noun), append(r.Notes, in.notes...)
+	r.Format, r.noun, r.Notes = about.Kind, cli.Word(about.Noun), append(r.Notes, in.Notes...)
 	if about.Bare && check.Certificate == nil {
-		return nil, fmt.Errorf("%s has %d bytes and is not a CMS message; to verify it as a bare signature, name the certificate of the signer with --cert", display(file), in.document.Size())
+		return nil, fmt.Errorf("%s has %d bytes and is not a CMS message; to verify it as a bare signature, name the certificate of the signer with --cert", display(file), in.Document.Size())
 	}
 
 	original := v.Original
@@ -205,7 +205,7 @@ func (v *Command) Judge(c *cli.Console, known sig.Formats, common *Common, file 
 		r.note("the document is taken from %s", original)
 	}
 	if original != "" {
-		d, err := openDocument(original, bar)
+		d, err := cli.OpenDocument(original, bar)
 		if err != nil {
 			return nil, fmt.Errorf("--original: %w", err)
 		}
