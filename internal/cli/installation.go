@@ -55,7 +55,7 @@ func Administer(c *Console, from *Installation, operation, object string, fn fun
 	return errors.Join(actErr, h.Audit.Record(context.WithoutCancel(c.Context), entry))
 }
 
-// Refused is a refusal of the installation.
+// Refused is a refusal of the installation, or of a package of the domain that a command calls by itself.
 type Refused struct{ Fault *fault.Error }
 
 // Error returns the text for people. The code is for programs.

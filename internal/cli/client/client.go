@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package client has the sub-command sign, a client of a running server. Sign is the command. client
-// gets a token and sends the request, and signRequest is the body of the request.
+// Package client has the sub-commands that are clients of a running server: Sign, Encrypt and Decrypt. client gets a
+// token and sends requests, and signRequest and decryptRequest are their bodies.
 //
-// The package computes no signature: the server does.
+// The package computes no signature: the server does. Encrypt and Decrypt also work without a server.
 package client
 
 import (
@@ -34,7 +34,7 @@ type connectionFlags struct {
 	Server string `group:"Server:" placeholder:"URL" help:"Address of the signing service, for instance https://host/SignServer."`
 	IDP    string `name:"idp" group:"Server:" placeholder:"URL" help:"Address of the identity provider that issues the access token. Default: /STS on the host of --server."`
 
-	Login            string `group:"Server:" placeholder:"NAME" help:"Login of the user who signs. Default: the user of dev.json."`
+	Login            string `group:"Server:" placeholder:"NAME" help:"Login of the user. Default: the user of dev.json."`
 	PasswordFile     string `group:"Server:" placeholder:"FILE" help:"File with the password of --login. Default: the one in dev.json for its users, otherwise ask at the terminal."`
 	ClientID         string `group:"Server:" placeholder:"ID" help:"Identifier of this client at the identity provider. Default: the one in dev.json."`
 	ClientSecretFile string `group:"Server:" placeholder:"FILE" help:"File with the secret of the client, if it has one."`
@@ -111,7 +111,7 @@ func newClient(c *cli.Console, f connectionFlags) (*client, error) {
 
 	switch {
 	case f.Login == "":
-		return nil, errors.New("no user to sign as: give --login with --password-file, or --token-file")
+		return nil, errors.New("no user to sign in as: give --login with --password-file, or --token-file")
 	case f.ClientID == "":
 		return nil, errors.New("--client-id is missing: give the identifier of this client at the identity provider")
 	case f.PasswordFile != "":
@@ -249,6 +249,7 @@ type refusal struct {
 	code        string // of the interface, empty if the body has none
 	description string
 	location    string // the target of a redirect
+	hint        string // advice of a command instead of the one in hints
 }
 
 // readRefusal reads the error forms of both services. The case of names does not matter.
@@ -285,6 +286,19 @@ var hints = map[string]string{
 	"temporarily_unavailable":     "try again later",
 }
 
+// decryptHints has advice that is other for decryption.
+var decryptHints = map[string]string{
+	"parameters_required":         "--originator names a file with the certificate of the sender",
+	"content_required":            "the file is empty",
+	"max_request_length_exceeded": "the message is larger than the server allows; with --key this program decrypts it",
+}
+
+// encryptHints has advice that is other for encryption.
+var encryptHints = map[string]string{
+	"max_request_length_exceeded": "the document is larger than the server allows; --offline encrypts it in this program",
+	"content_required":            "the document is empty; --offline encrypts empty documents, too",
+}
+
 // statusHints has advice for statuses without a code of hints.
 var statusHints = map[int]string{
 	http.StatusUnauthorized:          "the token is invalid, expired or revoked; get a new one",
@@ -305,7 +319,7 @@ func (r *refusal) Error() string {
 	if r.description != "" {
 		b.WriteString(": " + cli.Printable(r.description))
 	}
-	hint := cmp.Or(hints[r.code], statusHints[r.status])
+	hint := cmp.Or(r.hint, hints[r.code], statusHints[r.status])
 	if r.status/100 == 3 {
 		hint = fmt.Sprintf("it redirects to %s; redirects are not followed, so give the right address", cli.Printable(r.location))
 	}

@@ -94,13 +94,15 @@ func operationsIn(t *testing.T, s *tamgatest.Server) []string {
 	return list
 }
 
-// TestSignConfirmed waits for the user's confirmation of one file and of several. Then the server signs by itself.
-func TestSignConfirmed(t *testing.T) {
+// TestConfirmed waits for the user's confirmation of one file and of several. Then the server signs or decrypts by
+// itself.
+func TestConfirmed(t *testing.T) {
 	w := tamgatest.StartUMS(t, "--set", "confirmation.codes.resend=1s")
 	dir := t.TempDir()
 	t.Chdir(dir)
 	for _, name := range []string{"a", "b"} {
 		tamgatest.WriteFile(t, filepath.Join(dir, name), name)
+		must(t, "encrypt "+name+" --offline -o "+name+".x.p7m --to "+w.Path("certs/7.pem"))
 	}
 	const phone = "79250000078"
 	user := "/ums/user/" + w.Dev.User.ID
@@ -108,19 +110,36 @@ func TestSignConfirmed(t *testing.T) {
 	for _, path := range []string{"/phones/" + phone + "/confirm", "/phones/" + phone + "/secondaryauth", "/authmethod/otpviasms?level=1"} {
 		w.OK(tamgatest.Ours, "POST", user+path, "")
 	}
-	w.OK(tamgatest.Ours, "POST", user+"/operationpolicy", "[2, 4]")
+	w.OK(tamgatest.Ours, "POST", user+"/operationpolicy", "[2, 4, 8]")
 	w.Tokens["user"] = w.TokenOf(w.Dev.User.Login, w.Dev.User.Password)
-	for _, files := range [][]string{{"a"}, {"a", "b"}} {
+	verified := func(name string) error {
+		return tamgatest.Run(t.Context(), "", "verify", name+".sig", "--original", name, "--ca", w.Path(w.Dev.CAPEM)).Failure
+	}
+	decrypted := func(name string) error {
+		text := name[:1]
+		if got := string(tamgatest.ReadFile(t, text+".x")); got != text {
+			return fmt.Errorf("the document is %q", got)
+		}
+		return nil
+	}
+	for _, c := range []struct {
+		command string
+		files   []string
+		check   func(name string) error
+	}{
+		{"sign", []string{"a"}, verified}, {"sign", []string{"a", "b"}, verified},
+		{"decrypt", []string{"a.x.p7m"}, decrypted}, {"decrypt", []string{"a.x.p7m", "b.x.p7m"}, decrypted},
+	} {
 		for _, answer := range []string{"confirm", "decline"} {
 			ended := make(chan tamgatest.Result, 1)
 			go func() {
-				ended <- tamgatest.Run(t.Context(), "", append([]string{"sign", "--force", "--data", w.Dir}, files...)...)
+				ended <- tamgatest.Run(t.Context(), "", append([]string{c.command, "--force", "--data", w.Dir}, c.files...)...)
 			}()
 			var waiting []struct{ ID string }
 			for len(waiting) == 0 {
 				select {
 				case r := <-ended:
-					t.Fatalf("%v ended: %v %s", files, r.Failure, r.Err)
+					t.Fatalf("%v ended: %v %s", c.files, r.Failure, r.Err)
 				default:
 				}
 				w.OK("user", "GET", "/operations", "").Into(t, &waiting)
@@ -129,7 +148,7 @@ func TestSignConfirmed(t *testing.T) {
 			if answer == "decline" {
 				w.OK("user", "DELETE", "/operations/"+id, "")
 				if r := <-ended; r.Failure == nil {
-					t.Errorf("%v: a cancelled operation is a success", files)
+					t.Errorf("%v: a cancelled operation is a success", c.files)
 				}
 				continue
 			}
@@ -144,12 +163,11 @@ func TestSignConfirmed(t *testing.T) {
 			ask(fmt.Sprintf(`,"ChallengeResponse":{"TextChallengeResponse":[{"RefId":%q,"Value":%q}]}`, ref, w.Code(phone)))
 			r := <-ended
 			if r.Failure != nil || !strings.Contains(r.Err, "/confirm/"+id) {
-				t.Fatalf("%v: %v\n%s", files, r.Failure, r.Err)
+				t.Fatalf("%v: %v\n%s", c.files, r.Failure, r.Err)
 			}
-			for _, name := range files {
-				args := []string{"verify", name + ".sig", "--original", name, "--ca", w.Path(w.Dev.CAPEM)}
-				if v := tamgatest.Run(t.Context(), "", args...); v.Failure != nil {
-					t.Errorf("%s: %v\n%s", name, v.Failure, v.Out)
+			for _, name := range c.files {
+				if err := c.check(name); err != nil {
+					t.Errorf("%s %s: %v", c.command, name, err)
 				}
 			}
 		}

@@ -261,6 +261,28 @@ const maxHash = 1 << 10
 // open opens FILE or --original. With --hash it reads the hash in the file. The caller calls the
 // returned function to close the file.
 func (s *Sign) open(c *cli.Console, path string) (source, func() error, error) {
+	opened, closer, err := openSource(c, path)
+	if err != nil {
+		return source{}, nil, err
+	}
+	// With --hash the original is a hash. A message to extend never is.
+	if !s.Hash || s.extends() && path == s.File {
+		return opened, closer, nil
+	}
+	defer closer()
+	text, err := io.ReadAll(io.LimitReader(opened, maxHash+1))
+	if err != nil {
+		return source{}, nil, err
+	}
+	value, err := readHash(text, s.Hex)
+	if err != nil {
+		return source{}, nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return source{bytes.NewReader(value), int64(len(value))}, func() error { return nil }, nil
+}
+
+// openSource opens a file, or standard input for "-". The caller calls the returned function to close it.
+func openSource(c *cli.Console, path string) (source, func() error, error) {
 	in, closer, size := c.Stdin, func() error { return nil }, int64(-1)
 	if path != "-" {
 		f, err := os.Open(path)
@@ -282,20 +304,7 @@ func (s *Sign) open(c *cli.Console, path string) (source, func() error, error) {
 	if size < 0 {
 		in = interruptible(c.Context, in)
 	}
-	// With --hash the original is a hash. A message to extend never is.
-	if !s.Hash || s.extends() && path == s.File {
-		return source{in, size}, closer, nil
-	}
-	defer closer()
-	text, err := io.ReadAll(io.LimitReader(in, maxHash+1))
-	if err != nil {
-		return source{}, nil, err
-	}
-	value, err := readHash(text, s.Hex)
-	if err != nil {
-		return source{}, nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return source{bytes.NewReader(value), int64(len(value))}, func() error { return nil }, nil
+	return source{in, size}, closer, nil
 }
 
 // interruptible returns a reader of a pipe or terminal whose Read returns when ctx ends. The first Read

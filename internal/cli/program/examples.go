@@ -17,6 +17,8 @@ var examples = map[string][]string{
 	"ready":                       {"tamga ready --config /etc/tamga/tamga.yaml"},
 	"sign":                        {"tamga sign letter.txt", "tamga sign contract.pdf --type auto", "tamga sign - --attached -o letter.p7m", "tamga sign letter.txt --type GOST3410 -o letter.raw"},
 	"verify":                      {"tamga verify letter.txt.sig --ca ca.pem", "tamga verify contract.pdf --ca ca.pem --crl ca.crl --json", "tamga verify - --original letter.txt", "tamga verify letter.txt.sig contract.signed.pdf --ca ca.pem --json"},
+	"encrypt":                     {"tamga encrypt letter.txt --to anna.pem", "tamga encrypt letter.txt --to anna.pem --to partners --algorithm Kuznyechik --offline", "tamga encrypt act.xml --to anna.pem --type XML"},
+	"decrypt":                     {"tamga decrypt letter.txt.p7m", "tamga decrypt letter.txt.p7m --key anna.p12", "tamga decrypt - --key anna.p12 --key-password-file password"},
 	"migrate":                     {"tamga migrate --config tamga.yaml"},
 	"backup":                      {"tamga backup /backup/2026-11-23 --config tamga.yaml", "tamga backup /backup/2026-11-23 --recipient age1m3l99nw5h5cakmj5hkk7uluu5esrgzy4vwvhu0zvdkvk2ensyueq22x6x2 --config tamga.yaml"},
 	"restore from":                {"tamga restore /backup/2026-11-23 --config tamga.yaml", "tamga restore /backup/2026-11-23 --identity-file age.key --config tamga.yaml"},

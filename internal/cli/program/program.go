@@ -42,6 +42,8 @@ type commands struct {
 	Ready     serve.Ready         `cmd:"" help:"Ask the server of a configuration whether it is ready."`
 	Sign      client.Sign         `cmd:"" help:"Sign a file with a key on a running server."`
 	Verify    verify.Command      `cmd:"" help:"Verify the signatures of files offline and explain the result."`
+	Encrypt   client.Encrypt      `cmd:"" help:"Encrypt files for the owners of certificates, with a running server or without."`
+	Decrypt   client.Decrypt      `cmd:"" help:"Decrypt files with a key on a running server, or with a key from a file."`
 	Migrate   admin.Migrate       `cmd:"" help:"Bring the database to the schema of this release."`
 	Backup    admin.Backup        `cmd:"" help:"Write a backup of the database and the stored documents."`
 	Restore   admin.Restore       `cmd:"" help:"Restore a backup, and open the restored service."`

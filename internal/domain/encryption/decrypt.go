@@ -538,7 +538,7 @@ func (k *recipientKey) keep(err error) error {
 }
 
 // Endings of files with encrypted messages. The first one is written.
-var endings = []string{".p7m", ".p7e", ".enc"}
+var Endings = []string{".p7m", ".p7e", ".enc"}
 
 const (
 	nameless = "document"
@@ -547,7 +547,7 @@ const (
 
 // plainName returns the name of the plaintext of a message.
 func plainName(name string) string {
-	for _, ending := range endings {
+	for _, ending := range Endings {
 		if at := len(name) - len(ending); at > 0 && strings.EqualFold(name[at:], ending) {
 			return name[:at]
 		}

@@ -42,7 +42,7 @@ type typeRow struct {
 }
 
 var types = []*typeRow{
-	{CMS, "0", readCMSOptions, readCMS, endings[0]},
+	{CMS, "0", readCMSOptions, readCMS, Endings[0]},
 	{XML, "1", readXMLOptions, readXML, ""},
 }
 

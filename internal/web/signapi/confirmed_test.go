@@ -24,7 +24,7 @@ func TestConfirmedRoutes(t *testing.T) {
 	)
 	want := map[string]string{
 		"POST /documents": carries, "POST /documents/packagesignature": carries, "POST /v2/signature": carries, "POST /tamga/operations": carries, "POST /transactions": creates,
-		"POST /documents/decrypt": carries, "POST /v2/decryption": carries, "POST /documents/encrypt": noKey, "POST /v2/encryption": noKey,
+		"POST /documents/decrypt": carries, "POST /v2/decryption": carries, "POST /tamga/decryption": carries, "POST /documents/encrypt": noKey, "POST /v2/encryption": noKey,
 		"POST /documents/decrypt/parse": noKey, "POST /v2/parse": noKey,
 		"GET /v2/signature/{id}": own, "GET /operations/{id}": own, "GET /operations/{id}/proof": own,
 		"GET /operations": reads, "POST /operations/{id}/cancel": noKey, "DELETE /operations/{id}": noKey,

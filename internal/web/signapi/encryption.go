@@ -29,7 +29,9 @@ func (o *Operating) encryptionRoutes(take func(context.Context, audit.Principal)
 		rest.HandleDocuments("POST /documents/decrypt", "DecryptDocument", rest.SignedIn, take, o.decryptOne).Large().AnswerOnly().Once().Confirmed(),
 		rest.HandleDocuments("POST /documents/decrypt/parse", "ParseEncryptedDocument", rest.SignedIn, take, o.parseOne).Large().AnswerOnly(),
 		rest.HandleDocuments("POST /v2/encryption", "EncryptionOperation", rest.SignedIn, take, o.encryptMany).Answering(answerOf[*processed]{}).Large().Once(),
-		rest.HandleDocuments("POST /v2/decryption", "DecryptionOperation", rest.SignedIn, take, o.decryptMany).Answering(answerOf[*processed]{}).Large().Once().Confirmed(),
+		rest.HandleDocuments("POST /v2/decryption", "DecryptionOperation", rest.SignedIn, take, o.decryptMany(operation.FormOperation)).Answering(answerOf[*processed]{}).Large().Once().Confirmed(),
+		// Ours, for files of the command line: once it is confirmed it carries itself out.
+		rest.HandleDocuments("POST /tamga/decryption", "DecryptUpload", rest.SignedIn, take, o.decryptMany(operation.FormUpload)).Answering(answerOf[*processed]{}).Large().Once().Confirmed(),
 		rest.HandleDocuments("POST /v2/parse", "ParseOperation", rest.SignedIn, take, o.parseMany).Answering(answerOf[*parsed]{}).Large().AnswerOnly(),
 	}
 }
@@ -293,12 +295,18 @@ func (o *Operating) decryptOne(ctx context.Context, docs *documents, r decryptRe
 	return rest.Stream{Content: d.Content, Header: map[string]string{integrityHeader: d.Integrity}}, nil
 }
 
-// decryptMany answers a plaintext for each message, or accepts them for later.
-func (o *Operating) decryptMany(ctx context.Context, docs *documents, r decryptionRequest) (rest.JSON, error) {
+// decryptMany answers a plaintext for each message, or accepts them for later, in operations of a form.
+func (o *Operating) decryptMany(form operation.Form) func(context.Context, *documents, decryptionRequest) (rest.JSON, error) {
+	return func(ctx context.Context, docs *documents, r decryptionRequest) (rest.JSON, error) {
+		return o.decryptAs(ctx, form, docs, &r)
+	}
+}
+
+func (o *Operating) decryptAs(ctx context.Context, form operation.Form, docs *documents, r *decryptionRequest) (rest.JSON, error) {
 	b := &r.Body
 	if rest.Caller(ctx).Confirmation != "" {
 		more := len(b.BinaryData) > 0 || b.IsAsync != "" || b.Callback != "" || b.ForceConfirmation != ""
-		return o.confirmed(ctx, operation.FormOperation, decrypts, claimedBy(b.Decryption, more))
+		return o.confirmed(ctx, form, decrypts, claimedBy(b.Decryption, more))
 	}
 	if len(b.BinaryData) == 0 && (b.Decryption == nil || b.Decryption.empty()) {
 		// Only the token of a confirmed operation says which operation to carry out.
@@ -312,7 +320,7 @@ func (o *Operating) decryptMany(ctx context.Context, docs *documents, r decrypti
 	if err != nil {
 		return rest.JSON{}, err
 	}
-	order.Form, order.Callback = operation.FormOperation, strings.TrimSpace(string(b.Callback))
+	order.Form, order.Callback = form, strings.TrimSpace(string(b.Callback))
 	if order.Async, order.ForceConfirmation, err = whenAndHow(b.IsAsync, b.ForceConfirmation); err != nil {
 		return rest.JSON{}, err
 	}

@@ -36,6 +36,7 @@ import (
 //	decryption v1  POST /documents/decrypt decryptOne                     Stream
 //	           v1  POST /transactions      proposeDecryption              the identifier
 //	           v2  POST /v2/decryption     decryptMany                    Operating.render, also for callbacks
+//	       upload  POST /tamga/decryption  decryptMany                    Operating.render, also for callbacks
 //	encryption v1  POST /documents/encrypt encryptOne                     Stream
 //	           v2  POST /v2/encryption     encryptMany                    Operating.render
 //

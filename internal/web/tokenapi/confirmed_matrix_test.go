@@ -89,6 +89,7 @@ func testConfirmationMatrix(t *testing.T, database string) {
 		"POST /v2/signature":               {{action: 2, body: fields{"BinaryData": []any{inline}, "Signature": signature}}, {action: 4, body: fields{"BinaryData": []any{inline, inline}, "Signature": signature}}},
 		"POST /tamga/operations":           {{action: 2, body: fields{"Documents": []any{fields{"Content": []byte("x")}}, "Signature": signature}}, {action: 4, body: fields{"Documents": []any{fields{"Content": []byte("x")}, fields{"Content": []byte("y"), "Signature": fields{"Type": "CAdES", "Parameters": fields{"CADESType": "BES"}}}}, "Signature": signature}}},
 		"POST /documents/decrypt":          {{action: 8, body: fields{"Content": message, "Decryption": fields{"Type": 0}}}},
+		"POST /tamga/decryption":           {{action: 8, body: fields{"BinaryData": []any{fields{"Content": message}}, "Decryption": fields{"Type": 0}}}},
 		"POST /v2/decryption":              {{action: 8, body: fields{"BinaryData": []any{fields{"Content": message}}, "Decryption": fields{"Type": 0}}}},
 		"POST /requests":                   {{action: 16, body: fields{"AuthorityId": 1}}, {action: 64, body: fields{"Parameters": fields{"RequestType": "Renew", "ActiveCertId": certificate, "ActiveCertPin": firstPIN}}}},
 		"POST /keys/generate":              {{action: 16, body: fields{"AlgId": 11849}}},
