@@ -53,6 +53,16 @@ func (d *Documents[S]) Open(from Source) (S, error) {
 	return d.sinks[at], nil
 }
 
+// New returns a document that the handler writes and finishes itself, one of those that the request may hold.
+func (d *Documents[S]) New() (S, error) {
+	_, at, err := d.create()
+	if err != nil {
+		var none S
+		return none, err
+	}
+	return d.sinks[at], nil
+}
+
 // documents is Documents of any type, as the reader of a request needs it.
 type documents interface {
 	create() (s sink, at int, err error)

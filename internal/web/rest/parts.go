@@ -30,7 +30,7 @@ var partsType = reflect.TypeFor[Parts]()
 // is opened with [Documents.Open].
 type Part struct {
 	Name     string // of the form's field
-	FileName string // "": none
+	FileName string // the last element of Path; "": none
 	body     *multipart.Part
 	in       *input
 }
@@ -127,12 +127,27 @@ func (p *Part) document() (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	buf := buffers.Get().(*[]byte)
-	defer buffers.Put(buf)
-	if _, err := io.CopyBuffer(sink, &partReader{p.body}, *buf); err != nil {
+	if err := p.CopyTo(sink); err != nil {
 		return 0, err
 	}
 	return at, sink.Finish()
+}
+
+// Path returns the name of the file as it was sent. Browsers send the files of a folder with a path.
+func (p *Part) Path() string {
+	_, parameters, err := mime.ParseMediaType(p.body.Header.Get("Content-Disposition"))
+	if err != nil {
+		return p.FileName
+	}
+	return parameters["filename"]
+}
+
+// CopyTo reads the part to its end into w, instead of [Documents.Open].
+func (p *Part) CopyTo(w io.Writer) error {
+	buf := buffers.Get().(*[]byte)
+	defer buffers.Put(buf)
+	_, err := io.CopyBuffer(w, &partReader{p.body}, *buf)
+	return err
 }
 
 // Text reads the part as a text of at most so many bytes.

@@ -5,7 +5,6 @@ package sign
 import (
 	"cmp"
 	"context"
-	_ "embed" // for the script
 	"errors"
 	"maps"
 	"net/url"
@@ -24,9 +23,6 @@ import (
 	"tamga/internal/web/pages/view"
 	"tamga/internal/web/rest"
 )
-
-//go:embed upload.js
-var uploadScript string
 
 // MaxFiles are the files that one upload signs, at most.
 const MaxFiles = 200
@@ -185,7 +181,7 @@ func (a *API) signForm(ctx context.Context, r kept) (view.View, error) {
 	if len(v.Services) > 0 {
 		v.Levels = levels
 	}
-	return view.View{Template: "sign/form", Title: "sign.title", Script: uploadScript + stampScript, Modules: pdfjs.Modules(a.Address), Content: v}, nil
+	return view.View{Template: "sign/form", Title: "sign.title", Script: view.UploadScript + stampScript, Modules: pdfjs.Modules(a.Address), Content: v}, nil
 }
 
 // group is the files of an upload that are signed in one format, by their place in the upload.

@@ -7,21 +7,6 @@ import (
 	"testing"
 )
 
-func TestFreeName(t *testing.T) {
-	taken := map[string]bool{"a.pdf": true, "a (2).pdf": true, "document": true}
-	long := strings.Repeat("ф", 200)
-	taken[strings.Repeat("ф", 125)+".sig"] = true
-	for name, want := range map[string]string{
-		"A.pdf": "A (3).pdf", "b": "b", "": "document (2)", `a/b\c"<d>:|?*.txt`: "c__d_____.txt", "../../etc/passwd": "passwd", "x/..": "document (2)",
-		strings.Repeat("a", 250) + ".txt.sig": strings.Repeat("a", 250) + ".sig",
-		long + ".sig":                         strings.Repeat("ф", 123) + " (2).sig", "x." + long: "x." + strings.Repeat("ф", 126),
-	} {
-		if got := freeName(name, taken); got != want {
-			t.Errorf("%q is %q, want %q", name, got, want)
-		}
-	}
-}
-
 func TestKeep(t *testing.T) {
 	form := map[string]string{"certificate": "1", "pin": "1234", "stamp_page": "3", "format": "a&b", "evil": "1"}
 	if got := keep(func(name string) string { return form[name] }); got != "certificate=1&format=a%26b" {

@@ -8,10 +8,13 @@ import (
 	"encoding/json"
 	"net/url"
 	"slices"
+	"strconv"
 	"time"
 	"unicode"
 	"unicode/utf8"
 
+	"tamga/internal/domain/document"
+	"tamga/internal/domain/fault"
 	"tamga/internal/domain/operation"
 	"tamga/internal/domain/signing"
 	"tamga/internal/web/pages/view"
@@ -196,6 +199,41 @@ func (a *API) download(ctx context.Context, r struct {
 	rest.Afterwards(ctx, d)
 	rest.Concerning(ctx, "document "+d.ID)
 	return rest.File{Content: d, Name: cmp.Or(d.Name, "document")}, nil
+}
+
+// downloadAll answers every signed document of an operation as one archive.
+func (a *API) downloadAll(ctx context.Context, r struct {
+	Operation string `query:"operation"`
+}) (rest.File, error) {
+	o, err := a.Operations.Find(ctx, rest.Caller(ctx), r.Operation)
+	if err != nil {
+		return rest.File{}, err
+	}
+	rest.Afterwards(ctx, o)
+	var files []*document.Stored
+	for _, d := range o.Documents {
+		if d.RefID == "" {
+			continue
+		}
+		if len(files) == MaxFiles { // each is open until the archive is sent
+			return rest.File{}, fault.Newf(fault.TooLarge, "an archive has at most %d documents: download them one by one", MaxFiles)
+		}
+		f, err := a.Documents.Open(ctx, rest.Caller(ctx), d.RefID)
+		if err != nil {
+			return rest.File{}, err
+		}
+		rest.Afterwards(ctx, f)
+		files = append(files, f)
+	}
+	if len(files) == 0 {
+		return rest.File{}, fault.New(fault.NotFound, "the operation has no signed documents")
+	}
+	z, err := view.NewArchive(files)
+	if err != nil {
+		return rest.File{}, err
+	}
+	rest.Concerning(ctx, strconv.Itoa(len(files))+" documents")
+	return rest.File{Content: z, Name: "signed.zip", Type: "application/zip"}, nil
 }
 
 // wayToSign returns a way to sign in words: a format that the pages have no words for says it itself.

@@ -59,7 +59,7 @@ func (r *report) Title() string {
 }
 
 func (a *API) verifyForm(_ context.Context, _ struct{}) (view.View, error) {
-	return view.View{Template: "sign/verify", Title: "verify.title", Script: uploadScript, Content: verifyView{MaxBytes: view.Bytes(a.MostVerified)}}, nil
+	return view.View{Template: "sign/verify", Title: "verify.title", Script: view.UploadScript, Content: verifyView{MaxBytes: view.Bytes(a.MostVerified)}}, nil
 }
 
 // verify verifies a file, with the document beside it if the signature is detached.
@@ -106,7 +106,7 @@ func (a *API) verify(ctx context.Context, docs *rest.Documents[*signing.Intake],
 	case "pdf":
 		return a.print(view.VisitorOf(ctx).Words, result)
 	}
-	v := view.View{Template: "sign/verify", Title: "verify.title", Script: uploadScript, Content: verifyView{MaxBytes: view.Bytes(a.MostVerified), Report: result}}
+	v := view.View{Template: "sign/verify", Title: "verify.title", Script: view.UploadScript, Content: verifyView{MaxBytes: view.Bytes(a.MostVerified), Report: result}}
 	return v.Render(ctx)
 }
 

@@ -33,6 +33,11 @@ var shared embed.FS
 //go:embed wait.js
 var WaitScript string
 
+// UploadScript sends the form of an upload, with its progress, and keeps the form if it is refused.
+//
+//go:embed upload.js
+var UploadScript string
+
 // DropScript makes a whole zone take files, and sends its form when a file is there.
 //
 //go:embed drop.js

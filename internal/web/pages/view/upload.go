@@ -21,14 +21,38 @@ const (
 // calls each with every file. It returns the other fields, whose names and texts have at most so many
 // bytes together, besides roomOfFields.
 func ReadUpload[S rest.Sink[S]](parts rest.Parts, docs *rest.Documents[S], most int64, each func(field, name string, content S) error) (rest.Form, error) {
+	return ReadUploadWith(parts, docs, most, "", each)
+}
+
+// ReadUploadWith is ReadUpload for a form with a field for a folder, whose files become one archive. each gets it after
+// all files.
+func ReadUploadWith[S rest.Sink[S]](parts rest.Parts, docs *rest.Documents[S], most int64, folderField string, each func(field, name string, content S) error) (rest.Form, error) {
 	fields, left := rest.Form{}, most+roomOfFields
+	var folder *folder[S]
 	for {
 		p, err := parts.Next()
 		if err == io.EOF {
-			return fields, nil
+			if folder == nil {
+				return fields, nil
+			}
+			if err := folder.close(); err != nil {
+				return nil, err
+			}
+			return fields, each(folderField, folder.name+".zip", folder.content)
 		}
 		if err != nil {
 			return nil, err
+		}
+		if p.FileName != "" && p.Name == folderField && folderField != "" {
+			if folder == nil {
+				if folder, err = newFolder(docs); err != nil {
+					return nil, err
+				}
+			}
+			if err := folder.add(p); err != nil {
+				return nil, err
+			}
+			continue
 		}
 		if p.FileName == "" {
 			text, err := p.Text(most)

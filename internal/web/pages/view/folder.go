@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package view
+
+import (
+	"archive/zip"
+	"path"
+	"strings"
+
+	"tamga/internal/domain/fault"
+	"tamga/internal/web/rest"
+)
+
+// Limits of a folder in a form. The names stay in memory until the archive has its directory.
+const (
+	maxFolder = 2000    // files
+	maxPath   = 1 << 10 // bytes of a path
+)
+
+// folder is the archive of the files of a folder, written while they are received.
+type folder[S rest.Sink[S]] struct {
+	name    string // of the folder
+	content S
+	zip     *zip.Writer
+	files   int
+	taken   map[string]map[string]bool // names in lower case, by their folders
+}
+
+func newFolder[S rest.Sink[S]](docs *rest.Documents[S]) (*folder[S], error) {
+	content, err := docs.New()
+	if err != nil {
+		return nil, err
+	}
+	return &folder[S]{content: content, zip: zip.NewWriter(content), taken: map[string]map[string]bool{}}, nil
+}
+
+// add adds a file with the path that the browser has sent. No part of the path leads out of the folder.
+func (f *folder[S]) add(p *rest.Part) error {
+	sent := escaped.Replace(p.Path())
+	if f.files++; f.files > maxFolder {
+		return fault.Newf(fault.InvalidParameters, "a folder has at most %d files", maxFolder)
+	}
+	if len(sent) > maxPath {
+		return fault.Newf(fault.InvalidParameters, "the path of a file in a folder has at most %d bytes", maxPath)
+	}
+	var parts []string
+	for part := range strings.FieldsFuncSeq(sent, func(r rune) bool { return r == '/' || r == '\\' }) {
+		if part != "." && part != ".." {
+			parts = append(parts, rest.FileName(part))
+		}
+	}
+	if len(parts) == 0 {
+		parts = []string{rest.FileName("")}
+	}
+	if f.name == "" {
+		f.name = parts[0]
+	}
+	dir := path.Join(parts[:len(parts)-1]...)
+	if f.taken[dir] == nil {
+		f.taken[dir] = map[string]bool{}
+	}
+	name := FreeName(parts[len(parts)-1], f.taken[dir])
+	f.taken[dir][strings.ToLower(name)] = true
+	to, err := f.zip.Create(path.Join(dir, name))
+	if err != nil {
+		return err
+	}
+	return p.CopyTo(to)
+}
+
+// close ends the archive.
+func (f *folder[S]) close() error {
+	if err := f.zip.Close(); err != nil {
+		return err
+	}
+	return f.content.Finish()
+}
