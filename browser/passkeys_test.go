@@ -78,7 +78,7 @@ func TestPasskeys(t *testing.T) {
 	b.attach(`input[name=file]`, "a.txt.sig", signature)
 	b.attach(`input[name=original]`, "a.txt", "text")
 	b.press(`main form button:not([name]):not([type])`)
-	b.see("The signature is valid")
+	b.see("Signature valid")
 
 	// Before anything is changed, the person confirms with the passkey. Removing the last one
 	// ends the session.

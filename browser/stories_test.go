@@ -51,7 +51,7 @@ func TestSignAndVerify(t *testing.T) {
 	b.attach(`input[name=file]`, "a.txt.sig", signature)
 	b.attach(`input[name=original]`, "a.txt", "text")
 	b.press(`main form button:not([name]):not([type])`)
-	b.see("The signature is valid")
+	b.see("Signature valid")
 	// The form still has its files, so it can make a report of them.
 	b.press(`button[value=json]`)
 	if report := b.saved(folder, "report.json"); !strings.Contains(report, `"verdict": "passed"`) {

@@ -13,6 +13,8 @@ type Fault struct {
 	Key string
 	// Text says what is wrong with it and what would be right.
 	Text string
+	// Opens reports that the parameter is the password of the document, which does not open without it.
+	Opens bool
 }
 
 // ErrParams reports all wrong parameters of a request, in the order in which the format reads

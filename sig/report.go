@@ -20,6 +20,9 @@ type Check struct {
 	Document Document
 	// Original is the document that a detached signature covers.
 	Original Document
+	// Describe reports what a detached signature says of itself without its document. Its verdict
+	// is at best Indeterminate. Without it, a missing Original is an ErrParams.
+	Describe bool
 	// Hash is used instead of Original if the caller has only the hash value.
 	Hash *suite.Digest
 	// Password opens an encrypted Document, as the user's or the owner's password. It is
@@ -81,6 +84,11 @@ type Signature struct {
 	BestTime time.Time
 	// TimeStamps are the time stamps of the signature, in the order of its bytes.
 	TimeStamps []TimeStamp
+	// Revision is the length of the signed version of a document that has later changes, in
+	// bytes; 0 for others.
+	Revision int64
+	// Signed is the digest that a detached signature without its document covers, nil for others.
+	Signed *suite.Digest
 	// Chain is the path from Signer to a trust anchor, empty if there is none.
 	Chain []*x509gost.Certificate
 	// Findings are the rules that the signature breaks, and notes for the reader.
@@ -113,6 +121,10 @@ type Finding struct {
 	Text string
 	// Indication is the meaning of the finding for the verdict, empty if it has none.
 	Indication Indication
+	// Certificate is what a finding about certificates is about, nil for others. When is the
+	// time of its revocation.
+	Certificate *x509gost.Certificate
+	When        time.Time
 	// Headline is a short form of the finding for the first line of a report. Most
 	// findings have none. A reader must see it even if the verdict is Passed.
 	Headline string

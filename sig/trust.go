@@ -106,7 +106,7 @@ func (c *Check) trust(ctx context.Context, leaf *x509gost.Certificate, at time.T
 	}
 	findings := make([]Finding, 0, len(verdict.Findings)+1)
 	for _, f := range verdict.Findings {
-		one := Finding{Code: certificateCode + f.Code, Text: f.Text}
+		one := Finding{Code: certificateCode + f.Code, Text: f.Text, Certificate: f.Certificate, When: f.When}
 		switch {
 		case f.Fatal:
 			one.Indication = ofChain(f.Code)

@@ -50,6 +50,24 @@ func (v *verifier) Verify(ctx context.Context, o *signing.VerifyOrder) ([]signin
 	return v.api.Verify(ctx, o)
 }
 
+// Match implements sign.Verifier.
+func (v *verifier) Match(ctx context.Context, signatures [][]signing.SignatureReport, documents []*signing.Intake) (at []int, err error) {
+	err = v.api.InTurn(ctx, func(ctx context.Context) error {
+		at, err = v.verification.Match(ctx, signatures, documents)
+		return err
+	})
+	return at, err
+}
+
+// Digest implements sign.Verifier.
+func (v *verifier) Digest(ctx context.Context, document *signing.Intake) (sum []byte, err error) {
+	err = v.api.InTurn(ctx, func(ctx context.Context) error {
+		sum, err = v.verification.Digest(ctx, document)
+		return err
+	})
+	return sum, err
+}
+
 // pageSettings returns the rules of the pages. trial may be nil.
 func (b *Base) pageSettings(trial *pages.Trial) pages.Settings {
 	c := b.Config
@@ -79,6 +97,7 @@ func (s *Services) newPages(trial *pages.Trial, operations *signing.Operations, 
 	}
 	if v != nil {
 		d.Sign.Verifier, d.Sign.Admit, d.Sign.MostVerified, d.Sign.PDF = v, v.admit, v.limit, reportPDF
+		d.Sign.Asks = s.Config.Verification.Fetch
 	}
 	d.Confirm = confirm.Deps{
 		Confirmations: s.Confirm, Steps: s.Identity, ToConfirm: toConfirm{operations}, Operations: operations, Certificates: s.Keys, Acts: s.Operations,

@@ -104,7 +104,8 @@ type Proof struct {
 type Finding struct {
 	Code        string // one of the codes below
 	Certificate *x509gost.Certificate
-	Text        string // for people
+	When        time.Time // of the revocation; zero for other codes
+	Text        string    // for people
 	Fatal       bool
 }
 

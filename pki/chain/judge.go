@@ -63,6 +63,12 @@ func (f *findings) add(code string, fatal bool, c *x509gost.Certificate, format 
 	*f = append(*f, Finding{Code: code, Certificate: c, Fatal: fatal, Text: describe(c) + " " + fmt.Sprintf(format, args...)})
 }
 
+// addRevoked is add for a revocation at a time.
+func (f *findings) addRevoked(code string, fatal bool, c *x509gost.Certificate, when time.Time, format string, args ...any) {
+	f.add(code, fatal, c, format, args...)
+	(*f)[len(*f)-1].When = when
+}
+
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 func (f *findings) validity(c *x509gost.Certificate, at time.Time) {

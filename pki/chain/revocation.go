@@ -54,9 +54,9 @@ func (s *search) revocation(f *findings, c, issuer *x509gost.Certificate) Proof 
 	s.lists(f, &st, c, issuer, s.At)
 	switch {
 	case st.revoked && !st.at.After(s.At):
-		f.add(CodeRevoked, true, c, "was revoked at %s (reason %d), but is checked for %s", stamp(st.at), st.reason, stamp(s.At))
+		f.addRevoked(CodeRevoked, true, c, st.at, "was revoked at %s (reason %d), but is checked for %s", stamp(st.at), st.reason, stamp(s.At))
 	case st.revoked:
-		f.add(CodeRevokedLater, false, c, "was revoked at %s (reason %d), after the time of the check %s", stamp(st.at), st.reason, stamp(s.At))
+		f.addRevoked(CodeRevokedLater, false, c, st.at, "was revoked at %s (reason %d), after the time of the check %s", stamp(st.at), st.reason, stamp(s.At))
 	case st.cleared:
 	case unchecked(c):
 	case st.seen == 0:

@@ -26,6 +26,7 @@ const (
 	codeUnreadable      = "certificate-unreadable"      // a certificate or CRL of the message is malformed
 	codeCountersigner   = "countersignature-malformed"  // a countersignature is malformed
 	codeHashUnavailable = "hash-algorithm-mismatch"     // the given hash value is by another algorithm
+	codeDocumentMissing = "document-missing"            // the document of a detached message is missing
 	codeMany            = "too-many-signatures"         // more than are checked
 	codePadding         = "message-padding"             // zero bytes follow the message
 
@@ -42,6 +43,7 @@ var indications = sig.Indications{
 	codeNoCertificate:          sig.NoSigningCertificateFound,
 	codeOriginal:               sig.HashFailure,
 	codeHashUnavailable:        sig.SignedDataNotFound,
+	codeDocumentMissing:        sig.SignedDataNotFound,
 	codeMany:                   sig.Generic,
 	codeTimeStampInvalid:       sig.NoPOE,
 	cms.CodeAlgorithm:          sig.CryptoConstraintsFailure,
@@ -66,7 +68,8 @@ func (*Format) verify(ctx context.Context, c *sig.Check) (*sig.Report, error) {
 	if err != nil {
 		return nil, &sig.ErrDocument{What: "Document", Text: "a signed message (CMS SignedData) expected", Err: err}
 	}
-	if m.Detached && c.Original == nil && c.Hash == nil && len(m.Signers) > 0 {
+	alone := m.Detached && c.Original == nil && c.Hash == nil && len(m.Signers) > 0
+	if alone && !c.Describe {
 		return nil, &sig.ErrParams{Faults: []sig.Fault{{
 			Key: "OriginalDocument", Text: "is missing; the message is detached, so the document or its hash value is needed",
 		}}}
@@ -81,7 +84,7 @@ func (*Format) verify(ctx context.Context, c *sig.Check) (*sig.Report, error) {
 	}
 	v := &verifier{
 		budget: b,
-		check:  c, message: m, report: &sig.Report{},
+		check:  c, message: m, alone: alone, report: &sig.Report{},
 		counters: maxCountersigners, stampsLeft: maxStamps, trusted: map[*x509gost.Certificate]trust{},
 		checksLeft: maxValueChecks, sound: map[string]bool{},
 	}
@@ -122,6 +125,7 @@ type verifier struct {
 	certs   []*x509gost.Certificate
 	crls    []*x509gost.RevocationList
 	covers  string
+	alone   bool  // the document of a detached message is missing
 	carried int64 // bytes of certs and crls
 
 	candidates []*x509gost.Certificate // where signers are searched for, the message's own certificates first
@@ -147,7 +151,9 @@ func (v *verifier) digests(ctx context.Context) (err error) {
 		if c.Hash != nil {
 			v.content = []suite.Digest{*c.Hash}
 		}
-		v.covers = "the detached document with the given hash value"
+		if v.covers = "the detached document with the given hash value"; v.alone {
+			v.covers = "a detached document, which is missing"
+		}
 		return nil
 	}
 	var hashes []*suite.Hash
@@ -246,6 +252,14 @@ func (v *verifier) signature(ctx context.Context, index int, s *cms.SignerInfo) 
 	h, err := s.Hash()
 	if err != nil {
 		return fatal(out, cms.CodeAlgorithm, err.Error())
+	}
+	if v.alone {
+		if value, found, err := s.SignedAttribute(cms.OIDMessageDigest); err == nil && found {
+			if sum, ok := cms.ReadMessageDigest(value); ok {
+				out.Signed = &suite.Digest{Hash: h, Sum: sum}
+			}
+		}
+		return fatal(out, codeDocumentMissing, "the document that the signature covers is missing")
 	}
 	content, ok := find(v.content, h)
 	if !ok {

@@ -136,9 +136,9 @@ func openError(ctx context.Context, err error, given bool) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.Is(err, errPassword) && given:
-		return &sig.ErrParams{Faults: []sig.Fault{{Key: ParamPassword, Text: "does not open the document, neither as the user's nor as the owner's password"}}}
+		return &sig.ErrParams{Faults: []sig.Fault{{Key: ParamPassword, Opens: true, Text: "does not open the document, neither as the user's nor as the owner's password"}}}
 	case errors.Is(err, errPassword):
-		return &sig.ErrParams{Faults: []sig.Fault{{Key: ParamPassword, Text: "is missing; the document is encrypted and does not open without a password"}}}
+		return &sig.ErrParams{Faults: []sig.Fault{{Key: ParamPassword, Opens: true, Text: "is missing; the document is encrypted and does not open without a password"}}}
 	case errors.Is(err, errNotPDF):
 		return &sig.ErrDocument{What: "Document", Text: "a PDF document expected", Err: err, OtherKind: true}
 	case errors.As(err, new(*readError)):

@@ -129,6 +129,7 @@ type signature struct {
 	contents span   // place of the value, with its brackets
 	from, to int64  // the hole of ByteRange
 	end      int64  // end of the covered bytes
+	revision int64  // end again, if the covered bytes are an earlier version of the document
 	findings []sig.Finding
 	broken   bool
 }
@@ -467,6 +468,7 @@ func (v *verifier) judge(s *signature, at time.Time) sig.Signature {
 		}
 	}
 	out.Covers = v.covers(s)
+	out.Revision = s.revision
 	for i := range s.findings {
 		if f := &s.findings[i]; f.Code == codePadding && v.check.Strict {
 			f.Indication = sig.SigConstraintsFailure
@@ -610,6 +612,7 @@ func (v *verifier) covers(s *signature) string {
 		s.fatal(codeRevision, "the covered bytes, %d of %d, are not a revision of the document: %v", s.end, size, err)
 		return fmt.Sprintf("the first %d of %d bytes", s.end, size)
 	}
+	s.revision = s.end
 	c := &comparison{old: older, signature: s}
 	if last := v.file.sections[0].at; last >= 0 && last+v.file.bias < s.end {
 		s.fatal(codeTrailing, "%d bytes follow that are not a revision of the document; other programs may find objects in them", size-s.end)

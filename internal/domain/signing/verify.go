@@ -63,6 +63,7 @@ type VerifyOrder struct {
 	Strict      bool
 	Expect      string
 	Password    string // opens an encrypted PDF; a secret
+	Describe    bool   // a detached signature without its document is described (see sig.Check)
 	Certificate []byte // of the signer, DER, PEM or Base64: for formats without certificates
 }
 
@@ -78,6 +79,12 @@ type SignatureReport struct {
 	Covers       string    // which bytes it covers
 	ClaimedTime  time.Time // by the signer; zero: none
 	StampedTime  time.Time // proven by a time stamp; zero: none
+
+	Algorithm string             // of the signature; "": unknown
+	Path      []*CertificateInfo // from the signer to a trust anchor; nil: there is none
+	StampedBy *CertificateInfo   // of the service of StampedTime; nil: none
+	Revision  int64              // length of the signed version, if the document has later changes; 0: it has none
+	Signed    *suite.Digest      // that a signature covers whose document is missing; nil: it is there
 }
 
 // Finding is a rule that a signature breaks, or a note.
@@ -86,6 +93,9 @@ type Finding struct {
 	Verdict    string // that it leads to: passed for a note
 	Code       string // stable, for programs
 	Text       string
+
+	Of   *CertificateInfo // that a finding about certificates is about; nil for others
+	When time.Time        // of its revocation; zero for others
 }
 
 // Passed reports whether the verdict is passed.
@@ -136,7 +146,7 @@ func (v *Verification) Verify(ctx context.Context, o *VerifyOrder) ([]SignatureR
 	check := &sig.Check{
 		Document: o.Content, Roots: trust.Roots, Intermediates: trust.Intermediates, CRLs: trust.CRLs,
 		At: v.Now(), Evidence: v.Evidence, RequireRevocation: true, Strict: o.Strict, Expect: o.Expect,
-		Password: []byte(o.Password),
+		Password: []byte(o.Password), Describe: o.Describe,
 	}
 	if len(o.Certificate) > 0 {
 		if check.Certificate, err = readAnyCertificate(o.Certificate); err != nil {
@@ -197,6 +207,16 @@ func judge(ctx context.Context, format sig.Format, check *sig.Check) ([]Signatur
 	return reports, nil
 }
 
+// NeedsPassword reports whether an error of Verify is about the password of an encrypted document.
+func NeedsPassword(err error) bool {
+	var params *sig.ErrParams
+	return errors.As(err, &params) && slices.ContainsFunc(params.Faults, func(f sig.Fault) bool { return f.Opens })
+}
+
+// TooMuchWork reports whether an error of Verify is about a document whose verification would take more than the
+// limits allow.
+func TooMuchWork(err error) bool { return errors.As(err, new(*budget.Exceeded)) }
+
 // set sets a verdict and its message from the findings, the deciding ones first.
 func (v *SignatureReport) set(verdict sig.Verdict, findings []sig.Finding) {
 	findings = slices.Clone(findings)
@@ -210,7 +230,11 @@ func (v *SignatureReport) set(verdict sig.Verdict, findings []sig.Finding) {
 	texts := make([]string, len(findings))
 	for i, f := range findings {
 		texts[i] = f.Text
-		v.Findings = append(v.Findings, Finding{string(f.Indication), f.Indication.Verdict().String(), f.Code, f.Text})
+		one := Finding{Indication: string(f.Indication), Verdict: f.Indication.Verdict().String(), Code: f.Code, Text: f.Text, When: f.When}
+		if f.Certificate != nil {
+			one.Of = DescribeCertificate(f.Certificate)
+		}
+		v.Findings = append(v.Findings, one)
 	}
 	v.Verdict, v.Message = verdict.String(), strings.Join(texts, "; ")
 	if verdict == sig.Indeterminate {
@@ -225,7 +249,13 @@ func reportsOf(list []SignatureReport, signatures []sig.Signature, parent string
 		s := &signatures[i]
 		v := SignatureReport{
 			Index: i, ParentID: parent, ID: strconv.Itoa(i),
-			Level: s.Level, Covers: s.Covers, ClaimedTime: s.SigningTime,
+			Level: s.Level, Covers: s.Covers, ClaimedTime: s.SigningTime, Revision: s.Revision, Signed: s.Signed,
+		}
+		if s.Scheme != nil {
+			v.Algorithm = s.Scheme.Name
+		}
+		for _, c := range s.Chain {
+			v.Path = append(v.Path, DescribeCertificate(c))
 		}
 		if parent != "" {
 			v.ID = parent + "." + v.ID
@@ -241,6 +271,7 @@ func reportsOf(list []SignatureReport, signatures []sig.Signature, parent string
 		for _, stamp := range s.TimeStamps {
 			if stamp.Passed() && (v.StampedTime.IsZero() || stamp.Time.Before(v.StampedTime)) {
 				v.StampedTime = stamp.Time
+				v.StampedBy = DescribeCertificate(stamp.Signer)
 			}
 		}
 		list = append(list, v)

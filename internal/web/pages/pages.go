@@ -124,6 +124,8 @@ func New(s Settings, d Deps) *API {
 	d.Account.Now, d.Account.Clients, d.Account.SignedOut, d.Account.Renew = d.Now, clients, a.ended, a.begin
 	a.account = account.New(d.Account)
 	d.Sign.Now, d.Sign.ClientID, d.Sign.Address = d.Now, s.ClientID, s.Address
+	d.Sign.Seal = func(v any) (string, error) { return a.seal(reportsName, v) }
+	d.Sign.Open = func(sealed string, v any) bool { return a.open(reportsName, sealed, v) }
 	a.sign = sign.New(d.Sign)
 	d.Confirm.Now, d.Confirm.Clients, d.Confirm.Address, d.Confirm.Proved = d.Now, clients, s.Address, a.account.Proved
 	a.confirm = confirm.New(d.Confirm)

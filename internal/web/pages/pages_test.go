@@ -5,6 +5,7 @@ package pages_test
 import (
 	"archive/zip"
 	"encoding/json"
+	"html"
 	"io"
 	"net/http"
 	"net/url"
@@ -76,14 +77,19 @@ func TestStory(t *testing.T) {
 	}
 
 	b.Shows(b.Upload("/verify", nil, pagetest.File{Field: "file", Name: "same.txt.sig", Content: string(signature)}, pagetest.File{Field: "original", Name: "same.txt", Content: "one"}),
-		"The signature is valid", "CN=Demo User", "as the time stamp proves")
-	b.Shows(b.Upload("/verify", nil, pagetest.File{Field: "file", Name: "same.txt", Content: "one"}, pagetest.File{Field: "original", Name: "same.txt.sig", Content: string(signature)}), "The signature is valid")
-	b.Is(b.Upload("/verify", nil, pagetest.File{Field: "file", Name: "same.txt.sig", Content: string(signature)}), 400, "the signature is in a file of its own: choose the document that was signed, too<")
-	b.Shows(b.Upload("/verify", nil, pagetest.File{Field: "file", Name: "same.txt.sig", Content: string(signature)}, pagetest.File{Field: "original", Name: "same.txt", Content: "two"}), "The signature is not valid")
-	b.Shows(b.Upload("/verify", nil, pagetest.File{Field: "file", Name: "plain.pdf", Content: string(tamgatest.PDFOf(2000))}), `<h2>The document has no signature</h2>`, "plain.pdf – 0 signatures", "Check that this is the right file")
+		"Signature valid", "CN=Demo User", "Time stamp", "Trusted by this service")
+	b.Shows(b.Upload("/verify", nil, pagetest.File{Field: "file", Name: "same.txt", Content: "one"}, pagetest.File{Field: "original", Name: "same.txt.sig", Content: string(signature)}), "Signature valid")
+	// A missing document is asked for in place, and the page has the signature.
+	alone := b.Shows(b.Upload("/verify", nil, pagetest.File{Field: "file", Name: "same.txt.sig", Content: string(signature)}), "Signature not confirmed: the document is needed", "By its name, it is &#34;same.txt&#34;", "Demo User")
+	carried := map[string]string{"carried_name": "same.txt.sig", "carried": b.Find(alone, regexp.MustCompile(`name="carried" value="([^"]+)"`))[1]}
+	carried["carried"] = html.UnescapeString(carried["carried"])
+	b.Shows(b.Upload("/verify", carried, pagetest.File{Field: "file", Name: "other.txt", Content: "one"}), "Signature valid", "The document is &#34;other.txt&#34;")
+	b.Is(b.Upload("/verify", map[string]string{"carried": "?"}, pagetest.File{Field: "file", Name: "other.txt", Content: "one"}), 400, "choose it again")
+	b.Shows(b.Upload("/verify", nil, pagetest.File{Field: "file", Name: "same.txt.sig", Content: string(signature)}, pagetest.File{Field: "original", Name: "same.txt", Content: "two"}), "Signature invalid")
+	b.Shows(b.Upload("/verify", nil, pagetest.File{Field: "file", Name: "plain.pdf", Content: string(tamgatest.PDFOf(2000))}), `<h1>No signature in the file</h1>`, "plain.pdf", "Is it in a file of its own (.sig)?")
 	second := b.Shows(b.Upload("/sign", map[string]string{"certificate": "4", "format": "countersign", "level": "stamped"}, pagetest.File{Field: "file", Name: "same.txt.sig", Content: string(signature)}), "<td>Signed", `>same.txt.sig</a>`)
 	countersigned := b.Shows(b.Get(b.Find(second, pagetest.Result)[1]))
-	b.Shows(b.Upload("/verify", nil, pagetest.File{Field: "file", Name: "same.txt.sig", Content: countersigned.Text}, pagetest.File{Field: "original", Name: "same.txt", Content: "one"}), "The signature is valid", "2 signatures")
+	b.Shows(b.Upload("/verify", nil, pagetest.File{Field: "file", Name: "same.txt.sig", Content: countersigned.Text}, pagetest.File{Field: "original", Name: "same.txt", Content: "one"}), "Signature valid", "Signature 1.1")
 	t.Run("cosign", func(t *testing.T) {
 		b := &pagetest.Browser{TB: t, Site: s, Client: b.Client, Header: http.Header{"Accept-Language": {"en"}}}
 		sign := func(fields map[string]string, files ...pagetest.File) pagetest.Page {
@@ -92,7 +98,7 @@ func TestStory(t *testing.T) {
 		}
 		verify := func(signature, document string) {
 			t.Helper()
-			b.Shows(b.Upload("/verify", nil, pagetest.File{Field: "file", Name: "same.txt.sig", Content: signature}, pagetest.File{Field: "original", Name: "same.txt", Content: document}), "The signature is valid", "2 signatures")
+			b.Shows(b.Upload("/verify", nil, pagetest.File{Field: "file", Name: "same.txt.sig", Content: signature}, pagetest.File{Field: "original", Name: "same.txt", Content: document}), "Signature valid", "2 of 2 valid")
 		}
 		detached, one := pagetest.File{Field: "file", Name: "same.txt.sig", Content: string(signature)}, pagetest.File{Field: "file", Name: "same.txt", Content: "one"}
 		for _, files := range [][]pagetest.File{{detached, one}, {one, detached}, {detached, {Field: "original", Name: "same.txt", Content: "one"}}, {detached, {Field: "original", Name: "other.txt", Content: "one"}}} {
@@ -157,9 +163,14 @@ func TestStory(t *testing.T) {
 	t.Run("reports", func(t *testing.T) {
 		files := []pagetest.File{{Field: "file", Name: "same.txt.sig", Content: string(signature)}, {Field: "original", Name: "same.txt", Content: "two"}}
 		b := &pagetest.Browser{TB: t, Site: s, Client: b.Client, Header: http.Header{"Accept-Language": {"ru"}}}
-		b.Is(b.Upload("/verify", nil, files[0]), 400, "Подпись находится в отдельном файле: выберите ещё и документ, который был подписан.")
-		b.Shows(b.Upload("/verify", nil, files...), "Документ изменён после подписания", "Документ не тот, который подписан.", "запросите у подписавшего исходный документ")
-		p := b.Shows(b.Upload("/verify", map[string]string{"answer": "json"}, files...))
+		b.Shows(b.Upload("/verify", nil, files[0]), "Подпись не подтверждена: нужен сам документ", "Судя по имени, это «same.txt»")
+		found := b.Shows(b.Upload("/verify", nil, files...), "Подпись недействительна: это другой документ", "Это не тот документ, который подписан.", "запросите исходный документ")
+		reports := url.Values{"reports": {html.UnescapeString(b.Find(found, regexp.MustCompile(`name="reports" value="([^"]+)"`))[1])}}
+		reportAs := func(answer string) pagetest.Page {
+			reports.Set("answer", answer)
+			return b.Post("/verify/report", reports)
+		}
+		p := b.Shows(reportAs("json.0"))
 		var report struct {
 			File, Verdict string
 			Signatures    []struct {
@@ -174,13 +185,23 @@ func TestStory(t *testing.T) {
 		if n := report.Signatures; report.Verdict != "failed" || len(n) != 1 || n[0].Signer.Subject != "CN=Demo User,C=RU" || len(n[0].Findings) == 0 || n[0].Findings[0].Indication != "HASH_FAILURE" {
 			t.Errorf("%s", p.Text)
 		}
-		p = b.Shows(b.Upload("/verify", map[string]string{"answer": "pdf"}, files...))
+		p = b.Shows(reportAs("pdf.0"))
 		text := judge.PDFViewers(t).Text([]byte(p.Text))
-		for _, want := range []string{"Отчёт о проверке подписи", "Подпись недействительна", "CN=Demo User", "same.txt.sig"} {
+		for _, want := range []string{"Отчёт о проверке электронной подписи", "Подпись недействительна: это другой документ", "CN=Demo User", "same.txt.sig"} {
 			if !strings.Contains(text, want) {
 				t.Errorf("the report has no %q:\n%s", want, text)
 			}
 		}
+		b.Shows(reportAs("csv"), "same.txt.sig;Подпись недействительна;это другой документ;Demo User;")
+		if p := b.Shows(reportAs("zip")); !strings.HasPrefix(p.Text, "PK") {
+			t.Errorf("%.20q is no archive", p.Text)
+		}
+		for _, answer := range []string{"json.1", "json.-1", "pdf.x", "exe.0", ""} {
+			b.Is(reportAs(answer), 400)
+		}
+		forged := []byte(reports.Get("reports"))
+		forged[len(forged)/2] ^= 1
+		b.Is(b.Post("/verify/report", url.Values{"reports": {string(forged)}, "answer": {"json.0"}}), 400, "повреждены")
 	})
 
 	download := b.Shows(b.Get(b.Find(p, pagetest.Result)[1]))
@@ -221,7 +242,9 @@ func TestStory(t *testing.T) {
 		b.Is(b.Upload("/sign", map[string]string{"certificate": "1", "level": "long"}, pagetest.File{Field: "file", Name: "a.txt", Content: "a"}, pagetest.File{Field: "file", Name: "b.docx", Content: "b"}, pagetest.File{Field: "file", Name: "c.docx", Content: "c"}), 400, "<p>Отказ касается этих файлов:</p>\n<ul class=\"dots\">\n<li>b.docx</li>\n<li>c.docx</li>\n</ul>")
 		beside := b.Shows(b.Get(b.Find(b.Shows(b.Upload("/sign", one, pagetest.File{Field: "file", Name: "a.txt", Content: "a"})), pagetest.Result)[1])).Text
 		b.Is(b.Upload("/sign", one, pagetest.File{Field: "file", Name: "a.txt.sig", Content: beside}, pagetest.File{Field: "file", Name: "b.txt", Content: "b"}), 400, "<p>Отказ касается этих файлов:</p>\n<ul class=\"dots\">\n<li>a.txt.sig</li>\n</ul>")
-		b.Is(b.Upload("/verify", nil, pagetest.File{Field: "file", Name: "a.txt", Content: "a"}), 400, "Файл не удалось прочитать")
+		b.Shows(b.Upload("/verify", nil, pagetest.File{Field: "file", Name: "a.txt", Content: "a"}), "<h1>В файле нет подписи</h1>", "отдельном файле")
+		b.Shows(b.Upload("/verify", nil, pagetest.File{Field: "file", Name: "a.txt", Content: ""}), "<h1>Файл пуст</h1>")
+		b.Is(b.Upload("/verify", nil), 400, "Файл не выбран")
 		b.Is(b.Get("/signed?operation=1"), 404, "Такой операции у вас нет.<")
 		many := make([]pagetest.File, 201)
 		for i := range many {

@@ -30,6 +30,8 @@ const (
 	beginCookie    = "tamga-session-begin"
 	languageCookie = "tamga-language"
 	maxCookie      = 4 << 10 // bytes
+	// reportsName is the name under which reports of a verification are sealed. They are in a page, and in no cookie.
+	reportsName = "tamga-reports"
 )
 
 const (

@@ -79,9 +79,9 @@ func (a *API) Routes() []rest.Route {
 	}
 }
 
-// inTurn verifies when it is the turn of this caller. The body was read before: its
+// InTurn verifies when it is the turn of the caller of the request in ctx. The body was read before: its
 // documents are in the spool, so a waiting request holds little memory.
-func (a *API) inTurn(ctx context.Context, judge func(context.Context) error) error {
+func (a *API) InTurn(ctx context.Context, judge func(context.Context) error) error {
 	if a.rules.Turn != nil {
 		done, err := a.rules.Turn(ctx, rest.Remote(ctx))
 		if err != nil {
@@ -103,7 +103,7 @@ func (a *API) inTurn(ctx context.Context, judge func(context.Context) error) err
 
 // Verify verifies when it is the turn of the caller of the request in ctx.
 func (a *API) Verify(ctx context.Context, order *signing.VerifyOrder) (found []signing.SignatureReport, err error) {
-	err = a.inTurn(ctx, func(ctx context.Context) error {
+	err = a.InTurn(ctx, func(ctx context.Context) error {
 		found, err = a.verifier.Verify(ctx, order)
 		return err
 	})
@@ -328,7 +328,7 @@ func (a *API) certificates(ctx context.Context, docs *documents, q certificateQu
 		return verdict{}, err
 	}
 	var v signing.SignatureReport
-	err = a.inTurn(ctx, func(ctx context.Context) error {
+	err = a.InTurn(ctx, func(ctx context.Context) error {
 		v, err = a.verifier.JudgeCertificate(ctx, content)
 		return err
 	})

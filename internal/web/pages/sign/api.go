@@ -46,6 +46,10 @@ type Verifier interface {
 	// TypeOf returns the type of signature that a file has, "" for a file without one.
 	TypeOf(content *signing.Intake) (string, error)
 	Verify(ctx context.Context, o *signing.VerifyOrder) ([]signing.SignatureReport, error)
+	// Match finds the documents of detached signatures by their digests; see [signing.Verification.Match].
+	Match(ctx context.Context, signatures [][]signing.SignatureReport, documents []*signing.Intake) ([]int, error)
+	// Digest returns the digest of a document by Streebog-256.
+	Digest(ctx context.Context, document *signing.Intake) ([]byte, error)
 }
 
 // Deps lists what these pages call, and their limits.
@@ -62,6 +66,11 @@ type Deps struct {
 	// PDF prints a document for people. It is needed with a Verifier.
 	PDF func(language, title string, at time.Time, lines []Line) ([]byte, error)
 	Now func() time.Time
+	// Asks reports that a verification asks other authorities for the status of certificates.
+	Asks bool
+	// Seal returns a value as a text that only this installation can make, and Open reads one.
+	Seal func(v any) (string, error)
+	Open func(sealed string, v any) bool
 
 	ClientID     string // of the pages
 	Address      string // public address, without a slash at the end
@@ -88,6 +97,7 @@ func (a *API) Routes() []rest.Route {
 		routes = append(routes,
 			view.Handle("GET /verify", "VerifyPage", rest.Anyone, a.verifyForm).Unaudited(),
 			rest.HandleDocuments("POST /verify", "VerifyByPage", rest.Anyone, a.Verifier.NewIntake, a.verify).Guarded(a.Admit).AtMost(a.MostVerified).Answering(rest.Page{}, rest.File{}),
+			rest.Handle("POST /verify/report", "ReportByPage", rest.Anyone, a.reportFile).Guarded(a.Admit).AtMost(maxReports).Answering(rest.File{}),
 		)
 	}
 	return append(routes, a.documentRoutes()...)

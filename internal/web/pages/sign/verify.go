@@ -3,11 +3,15 @@
 package sign
 
 import (
+	"cmp"
 	"context"
+	"encoding/base64"
+	"encoding/hex"
+	"io"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/signing"
@@ -15,99 +19,260 @@ import (
 	"tamga/internal/web/rest"
 )
 
-// verifyView is the form, and below it what was found.
-type verifyView struct {
-	MaxBytes view.Bytes
-	Report   *report // nil: nothing was verified yet
-}
-
-// report is what a verification found.
-type report struct {
-	Name       string // of the file
-	At         time.Time
-	Verdict    string // the worst of all signatures: passed, indeterminate or failed
-	Signatures []signature
-}
-
-// signature is one signature of a file.
-type signature struct {
-	signing.SignatureReport
-	Number string // "1", and "1.2" for a countersignature
-}
-
-// Count returns the number of signatures. Faults of a whole document come as one without a number.
-func (r *report) Count() (n int) {
-	for _, s := range r.Signatures {
-		if s.Number != "" {
-			n++
-		}
-	}
-	return n
-}
-
-// noSignature is the key of the word of a finding.
-const noSignature = "code.no-signature"
-
-// Title returns the key of the verdict in words.
-func (r *report) Title() string {
-	for _, s := range r.Signatures {
-		if slices.ContainsFunc(s.Findings(), func(f finding) bool { return f.Code == noSignature }) && r.Count() == 0 {
-			return noSignature
-		}
-	}
-	return "verdict." + r.Verdict
-}
+// maxCarried is the largest signature that a page asks to be sent again with its document, in bytes of Base64.
+const maxCarried = 64 << 10
 
 func (a *API) verifyForm(_ context.Context, _ struct{}) (view.View, error) {
-	return view.View{Template: "sign/verify", Title: "verify.title", Script: view.UploadScript, Content: verifyView{MaxBytes: view.Bytes(a.MostVerified)}}, nil
+	return a.verifyPage(verifyView{}), nil
 }
 
-// verify verifies a file, with the document beside it if the signature is detached.
-func (a *API) verify(ctx context.Context, docs *rest.Documents[*signing.Intake], r struct{ Body rest.Parts }) (any, error) {
-	var file, original *signing.Intake
-	name := ""
-	fields, err := view.ReadUpload(r.Body, docs, maxField, func(field, called string, content *signing.Intake) error {
-		switch {
-		case content.Size() == 0:
-		case field == "original":
-			original = content
-		default:
-			file, name = content, called
+func (a *API) verifyPage(v verifyView) view.View {
+	v.MaxBytes = view.Bytes(a.MostVerified)
+	return view.View{Template: "sign/verify", Title: "verify.title", Script: view.DropScript + view.UploadScript, Content: v}
+}
+
+// sent is a file of a verification.
+type sent struct {
+	name    string
+	content *signing.Intake
+	kind    string // type of signature, "" for a file without one
+	taken   bool   // it is the document of a signature
+}
+
+// verify verifies the files of a form. A detached signature is verified with its document, wherever that was dropped.
+func (a *API) verify(ctx context.Context, docs *rest.Documents[*signing.Intake], r struct {
+	Body rest.Parts `many:"file"`
+}) (any, error) {
+	var files []sent
+	fields, err := view.ReadUpload(r.Body, docs, maxCarried+maxField, func(_, name string, content *signing.Intake) error {
+		if content.Size() == 0 && name == "" {
+			return nil // the browser sends an empty part for no file
 		}
+		if len(files) == MaxFiles {
+			return fault.Newf(fault.InvalidParameters, "at most %d files are verified at once", MaxFiles)
+		}
+		files = append(files, sent{name: name, content: content})
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	if file == nil {
+	if len(files) == 0 {
 		return nil, fault.New(fault.ContentRequired, "choose the file to verify")
 	}
-	kind, err := a.Verifier.TypeOf(file)
-	if err != nil {
-		return nil, err
-	}
-	if kind == "" && original != nil { // the two files in the other order
-		if kind, err = a.Verifier.TypeOf(original); err != nil {
+	if text := fields.Get("carried"); text != "" {
+		carried, err := carriedFile(files[0].content, fields.Get("carried_name"), text)
+		if err != nil {
 			return nil, err
 		}
-		file, original = original, file
+		defer carried.content.Close()
+		files = append(files, carried)
 	}
-	if kind == "" {
-		return nil, fault.New(fault.InvalidContent, "the file is not a signed document of a kind that is known here")
+	for i := range files {
+		if files[i].kind, err = a.Verifier.TypeOf(files[i].content); err != nil {
+			return nil, err
+		}
 	}
-	found, err := a.Verifier.Verify(ctx, &signing.VerifyOrder{Type: kind, Content: file, Original: original, Password: fields.Get("password")})
+	if at, ok := strings.CutPrefix(fields.Get("answer"), "signed."); ok {
+		return a.signedVersion(ctx, files, at, fields.Get("password"))
+	}
+	list, err := a.verifyFiles(ctx, files, fields.Get("password"))
 	if err != nil {
 		return nil, err
 	}
-	result := reportOf(name, found)
-	switch result.At = a.Now(); fields.Get("answer") {
-	case "json":
-		return result.json()
-	case "pdf":
-		return a.print(view.VisitorOf(ctx).Words, result)
+	v, err := a.results(view.VisitorOf(ctx).Words, list)
+	if err != nil {
+		return nil, err
 	}
-	v := view.View{Template: "sign/verify", Title: "verify.title", Script: view.UploadScript, Content: verifyView{MaxBytes: view.Bytes(a.MostVerified), Report: result}}
-	return v.Render(ctx)
+	return a.verifyPage(v).Render(ctx)
+}
+
+// carriedFile returns the signature that a page has carried to the form with its document.
+func carriedFile(beside *signing.Intake, name, text string) (sent, error) {
+	data, err := base64.StdEncoding.DecodeString(text)
+	if err != nil || len(name) > maxFileName*4 {
+		return sent{}, fault.New(fault.InvalidParameters, "the signature of an earlier page is damaged: choose it again")
+	}
+	content, err := beside.Sibling()
+	if err == nil {
+		_, err = content.Write(data)
+	}
+	if err == nil {
+		err = content.Finish()
+	}
+	return sent{name: name, content: content}, err
+}
+
+// signatureEndings are the ends of the names of detached signatures, which follow the name of their document.
+var signatureEndings = []string{".sig", ".p7s", ".sgn", ".sign", ".p7m"}
+
+// stemOf returns the name of the document of a detached signature by the name of the signature, "" if it says nothing.
+func stemOf(name string) string {
+	ending := path.Ext(name)
+	if !slices.Contains(signatureEndings, strings.ToLower(ending)) {
+		return ""
+	}
+	return strings.TrimSuffix(name, ending)
+}
+
+// verifyFiles verifies files and returns what was found, what needs attention first.
+func (a *API) verifyFiles(ctx context.Context, files []sent, password string) ([]*report, error) {
+	pairs, lone := map[int]int{}, map[int][]signing.SignatureReport{} // documents and descriptions by signature
+	for i := range files {
+		if stem := stemOf(files[i].name); files[i].kind != "" && stem != "" {
+			if at := slices.IndexFunc(files, func(f sent) bool { return strings.EqualFold(f.name, stem) }); at >= 0 && at != i {
+				pairs[i], files[at].taken = at, true
+			}
+		}
+	}
+	found := map[int]*report{}
+	for i := range files {
+		if _, paired := pairs[i]; paired || files[i].kind == "" {
+			continue
+		}
+		r, err := a.verifyOne(ctx, &files[i], nil, password)
+		if err != nil {
+			return nil, err
+		}
+		if found[i] = r; r.needsDocument() {
+			lone[i] = r.found
+		}
+	}
+	if err := a.pairByDigest(ctx, files, lone, pairs); err != nil {
+		return nil, err
+	}
+	var list []*report
+	for i := range files {
+		f := &files[i]
+		r := found[i]
+		var err error
+		switch at, paired := pairs[i]; {
+		case paired:
+			r, err = a.verifyOne(ctx, f, &files[at], password)
+		case f.kind == "" && f.taken:
+			continue
+		case f.content.Size() == 0:
+			r = a.problem(f, "empty")
+		case f.kind == "":
+			r = a.problem(f, "none")
+		}
+		if err != nil {
+			return nil, err
+		}
+		r.At = i
+		if r.needsDocument() {
+			if r.carry, err = carry(f.content); err != nil {
+				return nil, err
+			}
+		}
+		list = append(list, r)
+	}
+	slices.SortStableFunc(list, func(x, y *report) int { return verdicts[y.Verdict] - verdicts[x.Verdict] })
+	return list, nil
+}
+
+// pairByDigest finds documents of the signatures that no name leads to. One signature and one document that remain
+// belong together for the person who chose them, so the answer is that the document is another one.
+func (a *API) pairByDigest(ctx context.Context, files []sent, lone map[int][]signing.SignatureReport, pairs map[int]int) error {
+	var signatures, documents []int
+	var described [][]signing.SignatureReport
+	var contents []*signing.Intake
+	for i := range files {
+		switch {
+		case lone[i] != nil:
+			signatures, described = append(signatures, i), append(described, lone[i])
+		case files[i].content.Size() > 0:
+			documents, contents = append(documents, i), append(contents, files[i].content)
+		}
+	}
+	if len(signatures) == 0 || len(documents) == 0 {
+		return nil
+	}
+	at, err := a.Verifier.Match(ctx, described, contents)
+	if err != nil {
+		return err
+	}
+	for n, i := range signatures {
+		if at[n] < 0 && len(files) == 2 {
+			at[n] = 0
+		}
+		if at[n] >= 0 {
+			pairs[i], files[documents[at[n]]].taken = documents[at[n]], true
+		}
+	}
+	return nil
+}
+
+// carry returns a small signature as Base64, so that its document can be sent alone; "" for a large one.
+func carry(content *signing.Intake) (string, error) {
+	if content.Size() > maxCarried*3/4 {
+		return "", nil
+	}
+	data, err := io.ReadAll(io.NewSectionReader(content, 0, content.Size()))
+	return base64.StdEncoding.EncodeToString(data), err
+}
+
+// verifyOne verifies one file, with its document beside it or without one.
+func (a *API) verifyOne(ctx context.Context, f, document *sent, password string) (*report, error) {
+	order := &signing.VerifyOrder{Type: f.kind, Content: f.content, Password: password, Describe: document == nil}
+	if document != nil {
+		order.Original = document.content
+	}
+	found, err := a.Verifier.Verify(ctx, order)
+	if fault.Is(err, fault.InvalidContent) || fault.Is(err, fault.InvalidParameters) { // others are about this moment
+		refused, _ := fault.As(err)
+		r := a.problem(f, "broken")
+		switch {
+		case signing.NeedsPassword(err):
+			r.Problem = "password"
+		case signing.TooMuchWork(err):
+			r.Problem = "work"
+		}
+		r.Detail = refused.Message
+		return r, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	r := a.reportOf(f, found)
+	of := f.content
+	if document != nil {
+		r.Document, of = document.name, document.content
+	}
+	sum, err := a.Verifier.Digest(ctx, of)
+	r.Digest = hex.EncodeToString(sum)
+	return r, err
+}
+
+// signedVersion returns the signed version of a PDF that was changed later.
+func (a *API) signedVersion(ctx context.Context, files []sent, at, password string) (rest.File, error) {
+	i, err := strconv.Atoi(at)
+	if err != nil || i < 0 || i >= len(files) || files[i].kind == "" {
+		return rest.File{}, fault.New(fault.InvalidParameters, "choose the file with the changes again")
+	}
+	f := &files[i]
+	found, err := a.Verifier.Verify(ctx, &signing.VerifyOrder{Type: f.kind, Content: f.content, Password: password, Describe: true})
+	if err != nil {
+		return rest.File{}, err
+	}
+	size := a.reportOf(f, found).Revision()
+	if size == 0 {
+		return rest.File{}, fault.New(fault.InvalidContent, "the file has no signed version besides the present one")
+	}
+	return rest.File{Content: section{io.NewSectionReader(f.content, 0, size)}, Name: versionName(view.VisitorOf(ctx).Words, f.name), Type: "application/pdf"}, nil
+}
+
+// section is the beginning of a file.
+type section struct{ *io.SectionReader }
+
+// WriteTo implements io.WriterTo.
+func (s section) WriteTo(w io.Writer) (int64, error) {
+	return io.Copy(w, io.NewSectionReader(s.SectionReader, 0, s.Size()))
+}
+
+// versionName returns the name of the signed version of a file.
+func versionName(w *view.Words, name string) string {
+	return view.Numbered(rest.FileName(name), " ("+w.Text("verify.version")+")")
 }
 
 // numberOf returns the number of a signature for people, who count from 1.
@@ -121,19 +286,37 @@ func numberOf(id string) string {
 	return strings.Join(parts, ".")
 }
 
-// verdicts are ordered from the best to the worst.
-var verdicts = map[string]int{"passed": 0, "indeterminate": 1, "failed": 2}
+// The verdicts, as package signing spells them.
+const (
+	passed        = "passed"
+	indeterminate = "indeterminate"
+	failed        = "failed"
+)
 
-func reportOf(name string, found []signing.SignatureReport) *report {
-	r := &report{Name: name, Verdict: "indeterminate"}
-	if len(found) > 0 {
-		r.Verdict = "passed"
-	}
+// verdicts are ordered from the best to the worst.
+var verdicts = map[string]int{passed: 0, indeterminate: 1, failed: 2}
+
+// problem returns the report of a file that could not be verified.
+func (a *API) problem(f *sent, row string) *report {
+	return &report{Name: f.name, Size: f.content.Size(), When: a.Now(), Verdict: indeterminate, Problem: row}
+}
+
+func (a *API) reportOf(f *sent, found []signing.SignatureReport) *report {
+	r := &report{Name: f.name, Size: f.content.Size(), When: a.Now(), Verdict: passed, found: found}
 	for _, v := range found {
 		if verdicts[v.Verdict] > verdicts[r.Verdict] {
 			r.Verdict = v.Verdict
 		}
-		r.Signatures = append(r.Signatures, signature{v, numberOf(v.ID)})
+		if v.ID == "" && slices.ContainsFunc(v.Findings, func(f signing.Finding) bool { return f.Code == "no-signature" || f.Code == "" }) {
+			return a.problem(f, "none")
+		}
+		v.Signed = nil
+		for i := range v.Path { // reports have the certificate of the signer, and not those above it
+			above := *v.Path[i]
+			above.DER = nil
+			v.Path[i] = &above
+		}
+		r.Signatures = append(r.Signatures, signature{v, cmp.Or(numberOf(v.ID), "1")})
 	}
 	return r
 }

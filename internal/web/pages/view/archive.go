@@ -57,16 +57,16 @@ const maxEntry = 255
 // FreeName returns a name for a file of an archive that is not taken yet, in any letter case.
 func FreeName(name string, taken map[string]bool) string {
 	name = rest.FileName(name)
-	free := numbered(name, "")
+	free := Numbered(name, "")
 	for n := 2; taken[strings.ToLower(free)]; n++ {
-		free = numbered(name, " ("+strconv.Itoa(n)+")")
+		free = Numbered(name, " ("+strconv.Itoa(n)+")")
 	}
 	return free
 }
 
-// numbered returns a name with a number before its ending. A name that is too long loses the end
+// Numbered returns a name with a number before its ending. A name that is too long loses the end
 // of what is before the number.
-func numbered(name, number string) string {
+func Numbered(name, number string) string {
 	ending := path.Ext(name)
 	if len(ending) > maxEntry/2 {
 		ending = ""

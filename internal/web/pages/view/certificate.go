@@ -82,7 +82,7 @@ func DescribeCertificate(c *keys.Certificate, now time.Time) Certificate {
 	}
 	s.Usable, s.Held = c.Status == keys.Active, c.Status == keys.Hold
 	s.Soon = s.Usable && info.NotAfter.Sub(now) < soon
-	s.Owner, s.Of, s.Authority, s.NotBefore = nameIn(info.Subject), rolesIn(info.Subject), nameIn(info.Issuer), info.NotBefore
+	s.Owner, s.Of, s.Authority, s.NotBefore = NameIn(info.Subject), RolesIn(info.Subject), NameIn(info.Issuer), info.NotBefore
 	if left := info.NotAfter.Sub(now); left > 0 {
 		s.Days = int(left / (24 * time.Hour))
 		if term := info.NotAfter.Sub(info.NotBefore); term > 0 {

@@ -29,16 +29,16 @@ func PersonIn(name string) string {
 	return person
 }
 
-// nameIn returns the common name in a distinguished name, or the whole name as PersonIn does.
-func nameIn(name string) string {
+// NameIn returns the common name in a distinguished name, or the whole name as PersonIn does.
+func NameIn(name string) string {
 	if commons := partsOf(name, "CN"); len(commons) == 1 && notify.OneLine(commons[0]) != "" {
 		return Visible(notify.OneLine(commons[0]))
 	}
 	return PersonIn(name)
 }
 
-// rolesIn returns the organisation and the position in a distinguished name.
-func rolesIn(name string) string {
+// RolesIn returns the organisation and the position in a distinguished name.
+func RolesIn(name string) string {
 	common := partsOf(name, "CN")
 	var roles []string
 	for _, attribute := range []string{"O", "T"} {

@@ -4,44 +4,73 @@
 function attach(form) {
   const progress = form.querySelector("[data-progress]"), status = form.querySelector("[data-status]");
   const list = form.querySelector("[data-files]"), input = form.querySelector("input[type=file]");
-  input.addEventListener("change", () => {
-    if (!list) return;
-    list.replaceChildren(...Array.from(input.files, (file, i) => {
-      const item = document.createElement("li"), name = document.createElement("bdi");
-      const bar = document.createElement("progress"), remove = document.createElement("button");
+  // Files that are chosen later join those that are there.
+  let there = Array.from(input.files);
+  const put = files => {
+    const all = new DataTransfer();
+    for (const file of there = files) all.items.add(file);
+    input.files = all.files;
+    if (list) show();
+    form.dispatchEvent(new Event("files"));
+  };
+  const add = (files, field = input) => {
+    if (field !== input) {
+      field.files = files;
+      return;
+    }
+    const same = (a, b) => a.name === b.name && a.size === b.size && a.lastModified === b.lastModified;
+    put(there.concat(Array.from(files).filter(f => !there.some(old => same(old, f)))));
+    if (form.hasAttribute("data-at-once") && files.length) form.requestSubmit();
+  };
+  const show = () => {
+    list.replaceChildren(...there.map((file, i) => {
+      const item = document.createElement("li"), kind = document.createElement("span"), text = document.createElement("div");
+      const name = document.createElement("bdi"), hint = document.createElement("p"), bar = document.createElement("progress"), remove = document.createElement("button");
       name.textContent = file.name.replace(/[\p{Cc}\p{Cf}]/gu, " "); // no character that hides what a name ends with
+      name.className = "name";
+      kind.className = "kind";
+      kind.ariaHidden = "true";
+      kind.textContent = (/\.([^.]{1,5})$/.exec(name.textContent)?.[1] ?? "").toUpperCase();
+      hint.className = "hint";
+      hint.textContent = sizeOf(file.size, list);
+      text.append(name, hint);
       remove.type = "button";
       remove.className = "btn quiet small";
       remove.textContent = list.dataset.remove;
       remove.setAttribute("aria-label", list.dataset.remove + ": " + name.textContent);
       remove.addEventListener("click", () => {
-        const left = new DataTransfer();
-        Array.from(input.files).forEach((one, at) => at === i || left.items.add(one));
-        input.files = left.files;
-        input.dispatchEvent(new Event("change"));
-        (list.querySelectorAll("button")[Math.min(i, left.files.length - 1)] ?? input).focus();
+        put(there.filter((_, at) => at !== i));
+        (list.querySelectorAll("button")[Math.min(i, there.length - 1)] ?? input).focus();
       });
-      item.append(name, " ", remove, bar);
+      const more = document.createElement("div");
+      more.className = "more";
+      more.append(bar);
+      item.append(kind, text, remove, more);
       bar.max = 1;
       bar.value = 0;
       bar.hidden = true;
       bar.setAttribute("aria-label", name.textContent);
       return item;
     }));
-  });
+  };
+  if (list && there.length) show();
+  input.addEventListener("change", () => add(input.files));
   for (const drop of form.querySelectorAll(".drop")) {
     const field = drop.querySelector("input");
+    drop.classList.add("live");
     for (const name of ["dragover", "dragleave", "drop"]) {
       drop.addEventListener(name, event => {
         event.preventDefault();
+        event.stopPropagation();
         drop.classList.toggle("over", name === "dragover");
-        if (name === "drop" && event.dataTransfer.files.length) {
-          field.files = event.dataTransfer.files;
-          field.dispatchEvent(new Event("change"));
+        if (name === "drop") {
+          away();
+          if (event.dataTransfer.files.length) add(event.dataTransfer.files, field);
         }
       });
     }
   }
+  form.taken = add;
   const refusal = form.querySelector("[data-refusal]"), usual = document.createComment("");
   if (refusal) refusal.before(usual); // the place of a reason that is about no single field
   const forget = () => {
@@ -94,22 +123,20 @@ function attach(form) {
         location.assign(request.responseURL);
         return;
       }
-      // The answer is a page of this server. A form that gets an answer keeps its files, and so does
-      // one that may be sent again.
+      // The answer is a page of this server. A form that may be sent again keeps its files, and the same form of
+      // the answer gets them.
       const page = new DOMParser().parseFromString(request.responseText, "text/html");
-      const here = document.querySelector("[data-answer]"), answer = page.querySelector("[data-answer]");
       const reason = page.querySelector("[data-again]");
       stop("");
       document.querySelector("footer").replaceWith(page.querySelector("footer")); // it names the request
       if (refusal && reason) return refuse(reason);
-      if (here) {
-        here.replaceChildren(...(answer ? answer.children : page.querySelectorAll("main > .stack > :not(h1)")));
-        here.scrollIntoView();
-        return;
-      }
+      const next = page.querySelector("form[data-replace] input[type=file]");
       document.querySelector("main").replaceWith(page.querySelector("main"));
+      if (next) next.files = input.files;
       document.title = page.title;
+      window.scrollTo(0, 0);
       document.querySelector("main").focus();
+      drops(document.querySelector("main"));
       document.querySelectorAll("form[data-upload]").forEach(attach);
     });
     progress.hidden = false;
@@ -128,4 +155,28 @@ function attach(form) {
     });
   };
 }
+// A size as people write it, with the units of the page.
+function sizeOf(bytes, list) {
+  const units = list.dataset.units.split(" ");
+  let at = 0;
+  for (; bytes >= 1000 && at < units.length - 1; at++) bytes /= 1000;
+  return bytes.toLocaleString(document.documentElement.lang, { maximumFractionDigits: at ? 1 : 0 }) + "\u00a0" + units[at];
+}
+// Files are dropped anywhere on the page. The sign of that covers the page while they are dragged.
+const cover = () => document.querySelector("[data-catch]");
+const away = () => { if (cover()) cover().hidden = true; };
+const holds = event => event.dataTransfer && event.dataTransfer.types.includes("Files");
+window.addEventListener("dragover", event => {
+  if (!holds(event) || !cover()) return;
+  event.preventDefault();
+  cover().hidden = false;
+});
+window.addEventListener("dragleave", event => { if (!event.relatedTarget) away(); });
+window.addEventListener("drop", event => {
+  const form = document.querySelector("form[data-upload]");
+  if (!holds(event) || !form || !form.taken) return;
+  event.preventDefault();
+  away();
+  form.taken(event.dataTransfer.files);
+});
 document.querySelectorAll("form[data-upload]").forEach(attach);

@@ -21,7 +21,7 @@ import (
 )
 
 // families are the beginnings of keys whose end is a value.
-var families = []string{"certificate.status.", "suite.", "account.object.", "format.", "level.", "operation.", "document.", "verdict.", "verdict.short.", "digest.", "fault.", "unit.", "finding.", "code.", "mend.", "stamp.",
+var families = []string{"certificate.status.", "suite.", "account.object.", "format.", "level.", "operation.", "document.", "verdict.", "verdict.short.", "digest.", "fault.", "unit.", "finding.", "code.", "row.", "moment.", "verify.kind.", "verify.chip.", "verify.known.", "verify.open.", "stamp.",
 	"account.done.", "front.done.", "outcome.", "certificates.done.", "devices.done.", "audited.", "channel.", "command.", "field.", "column.", "comparison.", "action.", "policy.kind.", "rules.", "lack.", "method.", "device.state.", "requests.kind.", "requests.status.", "approvals.state.", "messages.state.", "messages.only.", "messages.template.", "services.source.", "messages.language.",
 	"token.kind.", "check.", "failed.check.", "installation.", "limit.", "delay.", "print.", "reason.", "ends.", "reference.security.", "reference.in.", "reference.tag.", "reference.status.", "reference.answer.", "reference.operation.",
 	"confirm.kind.", "confirm.field.", "confirm.value.", "confirm.way.", "confirm.ask.", "confirm.document.", "request.status.", "request.type."}
@@ -142,7 +142,7 @@ func TestOutcomes(t *testing.T) {
 }
 
 // notTexts look like keys but are not.
-var notTexts = []string{"all.zip", "wait.js", "signed.zip", "multipart.form", "audit.csv", "audit.jsonl", "openapi.json", "report.pdf", "report.json", "pdf.min.mjs", "pdf.worker.min.mjs"}
+var notTexts = []string{"reports.zip", "reports.csv", "all.zip", "wait.js", "signed.zip", "multipart.form", "audit.csv", "audit.jsonl", "openapi.json", "report.pdf", "report.json", "pdf.min.mjs", "pdf.worker.min.mjs"}
 
 func TestWords(t *testing.T) {
 	en, ru := WordsIn("en"), WordsIn("ru")
@@ -163,7 +163,7 @@ func TestWords(t *testing.T) {
 		999: {"999\u00a0bytes", "999\u00a0байт"}, 1500: {"1.5\u00a0KB", "1,5\u00a0КБ"},
 		2 << 30: {"2.1\u00a0GB", "2,1\u00a0ГБ"},
 	} {
-		if got := [2]string{en.size(n), ru.size(n)}; got != want {
+		if got := [2]string{en.Size(n), ru.Size(n)}; got != want {
 			t.Errorf("%d: %q, want %q", n, got, want)
 		}
 	}

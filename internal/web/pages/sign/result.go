@@ -1,0 +1,406 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sign
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"tamga/internal/domain/signing"
+	"tamga/internal/web/pages/view"
+)
+
+// report is what a verification found in a file. Its exported fields are what a page carries to the form of reports.
+type report struct {
+	Name     string // of the file
+	Document string // name of the document of a detached signature; "": it is in the file, or missing
+	At       int    // place of the file in the upload
+	Size     int64
+	Digest   string // of the document, Streebog-256
+	When     time.Time
+	Verdict  string // the worst of all signatures: passed, indeterminate or failed
+	// Problem is the row of a file that could not be verified, "" for others. Detail is the message of the fault.
+	Problem, Detail string
+	Signatures      []signature
+
+	found []signing.SignatureReport
+	carry string // the signature as Base64, if its document is missing
+}
+
+// signature is one signature of a file.
+type signature struct {
+	signing.SignatureReport
+	Number string // "1", and "1.2" for a countersignature
+}
+
+// needsDocument reports whether the document of a detached signature is missing.
+func (r *report) needsDocument() bool {
+	return slices.ContainsFunc(r.Signatures, func(s signature) bool {
+		return slices.ContainsFunc(s.Findings, func(f signing.Finding) bool { return f.Code == "document-missing" })
+	})
+}
+
+// Revision returns the length of the signed version of a document that was changed later, 0 for others.
+func (r *report) Revision() (size int64) {
+	for _, s := range r.Signatures {
+		if f := decider(&s.SignatureReport); f != nil && s.Revision < r.Size && rowsOf[f.Code] == rowsOf["later-change"] {
+			size = max(size, s.Revision)
+		}
+	}
+	return size
+}
+
+// verifyView is the form, and above it what was found.
+type verifyView struct {
+	MaxBytes view.Bytes
+	Results  []result // nothing was verified yet without them
+	Title    string   // of several files
+	When     time.Time
+	Counts   []countOf // of the files of each verdict
+	Sealed   string    // reports for the form that prints them; "" if there are too many
+	Password bool      // a file needs its password
+}
+
+// One returns the result if there is one only.
+func (v verifyView) One() *result {
+	if len(v.Results) == 1 {
+		return &v.Results[0]
+	}
+	return nil
+}
+
+// countOf is the number of files with a verdict.
+type countOf struct {
+	Verdict string
+	First   int // place of the first result
+	N       int
+}
+
+// result is a report in words.
+type result struct {
+	*report
+	Place    int    // in the list, from 0
+	Several  bool   // it is one of several
+	Headline string // the word of the verdict and the cause
+	Sentence string
+	Mend     string
+	Cause    string // in a list; "": the verdict says all
+	Signers  string // in a list
+	Signed   time.Time
+	Tag      string
+	Seal     string // verdict of the seal
+
+	Carry    string // the signature that waits for its document
+	Probably string // name of that document
+	Parts    []signatureResult
+}
+
+// Tone returns the kind of the tag in a list.
+func (r *result) Tone() string {
+	return map[string]string{passed: "good", failed: "bad", indeterminate: "warn"}[r.Verdict]
+}
+
+// Icon returns the icon of the tag in a list.
+func (r *result) Icon() string {
+	return map[string]string{passed: "check", failed: "close", indeterminate: "question"}[r.Verdict]
+}
+
+// signatureResult is a signature in words.
+type signatureResult struct {
+	*signature
+	said
+	Place     string // for identifiers on the page
+	Headline  string
+	Kind      string
+	Moments   []moment
+	Chain     []link
+	Known     []string // what is established, if the verdict is not passed
+	Open      []string // what is not
+	Remarks   []string
+	Specifics []view.Option // label and value, for specialists
+	Exact     []exact
+}
+
+// exact is a finding for specialists.
+type exact struct{ Code, Text, Detail string }
+
+// moment is an entry of the time line. Kind is good, bad, warn or "".
+type moment struct{ Kind, Icon, Title, Time, Hint string }
+
+// link is a certificate of the path of trust.
+type link struct{ Kind, Icon, Name, Hint string }
+
+// results returns reports in words.
+func (a *API) results(w *view.Words, list []*report) (v verifyView, err error) {
+	for i, r := range list {
+		one := a.inWords(w, r)
+		one.Place, one.Several = i, len(list) > 1
+		v.Results = append(v.Results, one)
+		v.When, v.Password = r.When, v.Password || r.Problem == "password"
+		if n := len(v.Counts); n > 0 && v.Counts[n-1].Verdict == r.Verdict {
+			v.Counts[n-1].N++
+		} else {
+			v.Counts = append(v.Counts, countOf{r.Verdict, i, 1})
+		}
+	}
+	if len(list) > 1 {
+		v.Title = w.Count("verify.many", len(list))
+		bad := 0
+		for _, c := range v.Counts {
+			if c.Verdict != passed {
+				bad += c.N
+			}
+		}
+		if bad > 0 {
+			v.Title += ": " + w.Count("verify.troubles", bad)
+		} else {
+			v.Title += ": " + w.Text("verify.no_troubles")
+		}
+	}
+	v.Sealed, err = a.sealReports(list)
+	return v, err
+}
+
+// inWords returns a report in words.
+func (a *API) inWords(w *view.Words, r *report) result {
+	out := result{report: r, Carry: r.carry, Seal: r.Verdict, Probably: view.Visible(stemOf(r.Name))}
+	speak := speaker{w, a.Asks, r.Document != ""}
+	if r.Problem != "" {
+		say := speak.say(r.Problem, &signing.SignatureReport{}, &signing.Finding{})
+		out.Headline, out.Sentence, out.Mend = say.Head, say.Text, say.Mend
+		if r.Problem != "none" && r.Problem != "empty" { // they have headlines of their own
+			out.Headline = w.Text("verdict."+r.Verdict) + ": " + say.Head
+		}
+		out.Tag, out.Cause = w.Text("verdict."+r.Verdict), say.Head
+		if r.Problem == "none" || r.Problem == "empty" {
+			out.Tag, out.Cause = say.Head, say.Mend
+		}
+		return out
+	}
+	whole := 0
+	for i := range r.Signatures {
+		s := &r.Signatures[i]
+		part := speak.signature(s)
+		if strings.Contains(s.Number, ".") {
+			part.Place = strings.ReplaceAll(s.Number, ".", "-")
+		} else {
+			part.Place, whole = s.Number, whole+1
+			if s.Signer != nil {
+				if out.Signers != "" {
+					out.Signers += ", "
+				}
+				out.Signers += view.NameIn(s.Signer.Subject)
+			}
+			if t := timeOf(s); t.After(out.Signed) {
+				out.Signed = t
+			}
+		}
+		if s.Verdict == r.Verdict && out.Headline == "" {
+			out.Headline, out.Sentence, out.Mend = part.Headline, part.Text, part.Mend
+			out.Cause = part.Head
+		}
+		out.Parts = append(out.Parts, part)
+	}
+	out.Tag = w.Text("verdict." + r.Verdict)
+	if whole > 1 && r.Verdict == passed {
+		out.Tag = w.Text("verify.all_valid", whole, whole)
+		out.Sentence = out.Tag + ". " + out.Sentence
+	}
+	if r.Document != "" && r.Verdict == passed {
+		out.Sentence += " " + w.Text("verify.with", view.Visible(r.Document))
+	}
+	return out
+}
+
+// timeOf returns the time of a signature: that which its signer claims, or else that of its time stamp.
+func timeOf(s *signature) time.Time {
+	if s.ClaimedTime.IsZero() {
+		return s.StampedTime
+	}
+	return s.ClaimedTime
+}
+
+// signature returns a signature in words.
+func (w speaker) signature(s *signature) signatureResult {
+	out := signatureResult{signature: s, Headline: w.Text("verdict." + s.Verdict)}
+	f := decider(&s.SignatureReport)
+	switch {
+	case s.Verdict == passed:
+		out.Text, out.Mend = w.valid(s)
+	case f == nil:
+		out.said = w.say("countersigned", &s.SignatureReport, &signing.Finding{})
+	default:
+		out.said = w.say(w.rowOf(&s.SignatureReport, f), &s.SignatureReport, f)
+	}
+	if out.Head != "" {
+		out.Headline += ": " + out.Head
+	}
+	for i := range s.Findings {
+		one := &s.Findings[i]
+		text := w.TextOr("code."+one.Code, "")
+		if one.Verdict == passed && !allowed[one.Code] && text != "" {
+			out.Remarks = append(out.Remarks, text)
+		}
+		out.Exact = append(out.Exact, exact{one.Code, text, one.Text})
+	}
+	out.Kind = w.kind(s)
+	out.Moments = w.moments(s, out.Row)
+	out.Chain = w.chain(s)
+	out.Known, out.Open = w.established(s)
+	return out
+}
+
+// valid says that a signature is valid, and what can be done about its time.
+func (w speaker) valid(s *signature) (text, mend string) {
+	var parts []string
+	switch t := timeOf(s); {
+	case t.IsZero():
+	case s.StampedTime.IsZero():
+		parts = append(parts, w.Text("verify.signed_claimed", w.When(t)))
+		mend = w.Text("verify.ask_stamp")
+	default:
+		parts = append(parts, w.Text("verify.signed_at", w.When(t)))
+	}
+	if s.Signer != nil {
+		owner := view.NameIn(s.Signer.Subject)
+		if of := view.RolesIn(s.Signer.Subject); of != "" {
+			owner += ", " + of
+		}
+		parts = append(parts, w.Text("verify.owner", owner))
+	}
+	changed := false
+	for i := range s.Findings {
+		f := &s.Findings[i]
+		switch row := w.rowOf(&s.SignatureReport, f); {
+		case row == "later" || row == "revoked_later":
+			parts = append(parts, w.say(row, &s.SignatureReport, f).Text)
+			changed = changed || row == "later"
+		case f.Code == "covers-part":
+			parts = append(parts, w.Text("code.covers-part")+".")
+			changed = true
+		}
+	}
+	if !changed {
+		parts = append(parts, w.Text("verify.unchanged"))
+	}
+	return strings.Join(parts, " "), mend
+}
+
+// kind says what kind of signature it is. Whether it is qualified is not known here.
+func (w speaker) kind(s *signature) string {
+	level := map[string]string{"T": "stamped", "C": "stamped", "X1": "stamped", "X-L": "long", "XLT1": "long", "DocTimeStamp": "stamp"}[s.Level]
+	if level == "" {
+		level = "plain"
+	}
+	text := w.Text("verify.kind." + level)
+	if s.Algorithm != "" {
+		text += ", " + s.Algorithm
+	}
+	return text
+}
+
+// moments returns the time line of a signature.
+func (w speaker) moments(s *signature, row string) (list []moment) {
+	add := func(kind, icon, title string, t string, hint string) {
+		list = append(list, moment{kind, icon, w.Text("moment." + title), t, hint})
+	}
+	if !s.ClaimedTime.IsZero() {
+		add("good", "sign", "signed", w.When(s.ClaimedTime), w.Text("moment.signed_hint"))
+	}
+	switch {
+	case s.StampedTime.IsZero():
+		add("", "clock", "no_stamp", "", w.Text("moment.no_stamp_hint"))
+	case s.StampedBy != nil:
+		add("good", "clock", "stamp", w.When(s.StampedTime), w.Text("moment.stamp_hint", view.NameIn(s.StampedBy.Subject)))
+	default:
+		add("good", "clock", "stamp", w.When(s.StampedTime), "")
+	}
+	if c := s.Signer; c != nil {
+		kind, title := "good", "valid"
+		switch row {
+		case "expired", "expired_later", "after_term":
+			kind, title = "warn", "expired"
+		case "not_yet":
+			kind, title = "bad", "not_yet"
+		}
+		add(kind, "certificate", title, w.Text("moment.term", w.Day(c.NotBefore), w.Day(c.NotAfter)), "")
+	}
+	for i := range s.Findings {
+		f := &s.Findings[i]
+		switch {
+		case f.Code == "certificate-revoked":
+			add("bad", "ban", "revoked", w.When(f.When), "")
+		case f.Code == "certificate-revoked-later":
+			add("", "ban", "revoked", w.When(f.When), w.Text("moment.revoked_later"))
+		case f.Code == "certificate-revocation-unknown" && f.Verdict != passed:
+			add("warn", "question", "unknown", "", "")
+		}
+	}
+	if row == "changed" {
+		add("bad", "warning", "changed", "", w.Text("moment.changed_hint"))
+	}
+	return list
+}
+
+// chain returns who vouches for the signer.
+func (w speaker) chain(s *signature) (list []link) {
+	c := s.Signer
+	if c == nil {
+		return nil
+	}
+	kind := ""
+	if len(s.Path) > 0 {
+		kind = "good"
+	}
+	hint := w.Text("verify.chain.owner")
+	if of := view.RolesIn(c.Subject); of != "" {
+		hint += ". " + of
+	}
+	list = append(list, link{kind, "user", view.NameIn(c.Subject), hint})
+	if len(s.Path) == 0 {
+		return append(list, link{"warn", "question", view.NameIn(c.Issuer), w.Text("verify.chain.unknown")})
+	}
+	for i, above := range s.Path[1:] {
+		one := link{kind, "authority", view.NameIn(above.Subject), w.Text("verify.chain.authority", w.Day(s.Path[i].NotBefore))}
+		if i == len(s.Path)-2 {
+			one.Icon, one.Hint = "shield", w.Text("verify.chain.anchor")
+		}
+		list = append(list, one)
+	}
+	if len(s.Path) == 1 {
+		list[0].Hint = w.Text("verify.chain.anchor")
+	}
+	return list
+}
+
+// established says what is established of a signature that did not pass, and what is not.
+func (w speaker) established(s *signature) (known, open []string) {
+	if s.Verdict != indeterminate {
+		return nil, nil
+	}
+	bad := map[string]bool{}
+	whole := s.Signer != nil
+	for _, f := range s.Findings {
+		if f.Verdict != passed {
+			bad[f.Code] = true
+			whole = whole && strings.HasPrefix(f.Code, "certificate-")
+		}
+	}
+	say := func(is bool, key string) {
+		if is {
+			known = append(known, w.Text("verify.known."+key))
+		} else {
+			open = append(open, w.Text("verify.open."+key))
+		}
+	}
+	say(whole, "unchanged")
+	if s.Signer != nil {
+		say(len(s.Path) > 0, "owner")
+		if len(s.Path) > 0 {
+			say(!bad["certificate-expired"] && !bad["certificate-not-yet-valid"], "term")
+		}
+		say(len(s.Path) > 0 && !bad["certificate-revocation-unknown"], "status")
+	}
+	return known, open
+}
