@@ -25,10 +25,9 @@ func TestOperatorLocks(t *testing.T) {
 	b.press(`main form button`)
 	b.wait(`main table a[href^="/operator/people/"]`)
 	firstPerson(b)
-	b.press(`a[href$="/lock"]`)
+	b.press(`button[popovertarget="lock"]`)
 	b.see("All sessions and tokens of this person end")
-	b.fill(`input[name=confirm_name]`, "demo")
-	b.press(`main form[method=post] button`)
+	b.press(`#lock button.sure`)
 	b.see("The account is locked")
 	b.check("operator-locked-without-scripts")
 
@@ -104,7 +103,6 @@ func TestOperatorsApprove(t *testing.T) {
 	b.press(`main form[method=post] button`)
 	b.see("Изменение отложено")
 	b.open(at + "/lock")
-	b.fill(`input[name=confirm_name]`, " Demo ") // letter case and blanks do not count
 	b.press(`main form[method=post] button`)
 	b.see("нужно одобрение второго оператора")
 	b.check("operator-waits")
@@ -128,7 +126,6 @@ func TestOperatorsApprove(t *testing.T) {
 
 	b.open(change)
 	b.press(`main a[href^="` + at + `/lock?approval="]`)
-	b.fill(`input[name=confirm_name]`, "demo")
 	b.press(`main form[method=post] button`)
 	b.see("Учётная запись заблокирована.")
 }

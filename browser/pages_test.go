@@ -166,21 +166,33 @@ var rows = []row{
 	{name: "operator-person", who: operator, path: "/operator/people", do: firstPerson},
 	{name: "operator-lock", who: operator, path: "/operator/people", do: func(b *tab) {
 		firstPerson(b)
-		b.press(`a[href$="/lock"]`)
-		b.wait(`input[name=confirm_name]`)
+		b.press(`button[popovertarget="lock"]`)
+		b.wait(`#lock select`)
 	}},
 	{name: "operator-notifications", who: operator, path: "/operator/people", do: func(b *tab) {
 		firstPerson(b)
+		b.press(`.tabs a[href$="/rules"]`)
 		b.press(`a[href$="/policy-notification"]`)
 		b.wait(`fieldset input`)
 	}},
 	{name: "operator-device", who: operator, path: "/operator/people", do: func(b *tab) {
 		firstPerson(b)
-		b.press(`a[href$="/token-app"]`)
-		b.wait(`form[action$="/token-app"]`)
-		b.press(`form[action$="/token-app"] button`)
+		b.press(`.tabs a[href$="/sign-in"]`)
+		b.press(`button[popovertarget="token-app"]`)
+		b.press(`#token-app button.sure`)
 		b.wait(`img`)
 	}},
+	{name: "operator-person-sign-in", who: operator, path: "/operator/people", do: func(b *tab) { personTab(b, "sign-in") }},
+	{name: "operator-person-certificates", who: operator, path: "/operator/people", do: func(b *tab) { personTab(b, "certificates") }},
+	{name: "operator-person-devices", who: operator, path: "/operator/people", long: true, do: func(b *tab) { personTab(b, "devices") }},
+	{name: "operator-person-operations", who: operator, path: "/operator/people", long: true, do: func(b *tab) { personTab(b, "operations") }},
+	{name: "operator-person-rules", who: operator, path: "/operator/people", do: func(b *tab) { personTab(b, "rules") }},
+	{name: "operator-person-account", who: operator, path: "/operator/people", long: true, do: func(b *tab) {
+		firstPerson(b)
+		b.press(`a[href$="/account"].btn`)
+		b.wait(`a[href$="/dn"]`)
+	}},
+	{name: "operator-person-history", who: operator, path: "/operator/people", do: func(b *tab) { personTab(b, "history") }},
 	{name: "operator-missing", who: operator, path: "/operator/people/00000000-0000-4000-8000-000000000000", refused: true},
 	{name: "operator-requests", who: operator, path: "/operator/requests"},
 	{name: "operator-operations", who: operator, path: "/operator/operations"},
@@ -201,7 +213,14 @@ var rows = []row{
 // firstPerson opens the record of the first person of the list.
 func firstPerson(b *tab) {
 	b.press(`main table a[href^="/operator/people/"]`)
-	b.wait(`a[href$="/lock"]`)
+	b.wait(`.tabs a[href$="/history"]`)
+}
+
+// personTab opens a page of the record of the first person.
+func personTab(b *tab, name string) {
+	firstPerson(b)
+	b.press(`.tabs a[href$="/` + name + `"]`)
+	b.wait(`.tabs a[href$="/` + name + `"][aria-current]`)
 }
 
 // signWaiting signs a file, which waits for a confirmation.

@@ -18,30 +18,47 @@ type Difference struct {
 	Registered string // value in the record of the user; "": none
 }
 
-// Differences returns the parts of a subject that are not those of the record of a user, in the
-// order of the subject, and then registered parts that the subject does not have. An
-// operator who approves a request must see them: a part that differs may name another person.
-func (s *Service) Differences(ctx context.Context, userID string, subject x509gost.Name) ([]Difference, error) {
+// Part is a part of a name in a certificate beside what its user is registered with.
+type Part struct {
+	Difference
+	OID     string
+	Differs bool
+}
+
+// Compare returns the parts of a subject, in its order, and then registered parts that the subject does not have, each with
+// what the record of a user has for it.
+func (s *Service) Compare(ctx context.Context, userID string, subject x509gost.Name) ([]Part, error) {
 	profile, err := s.profile(ctx, userID)
 	if err != nil {
 		return nil, err
 	}
-	var list []Difference
+	var list []Part
 	seen := map[string]bool{}
 	for _, a := range subject.Attributes {
 		oid := a.OID.String()
 		registered := s.Enrolment.registered(profile, oid)
-		if registered != a.Value || seen[oid] {
-			list = append(list, Difference{s.Enrolment.partName(a.OID), a.Value, registered})
-		}
+		list = append(list, Part{Difference{s.Enrolment.partName(a.OID), a.Value, registered}, oid, registered != a.Value || seen[oid]})
 		seen[oid] = true
 	}
 	for _, c := range s.Enrolment.Naming {
 		if value := s.Enrolment.registered(profile, c.OID); value != "" && !seen[c.OID] {
-			list = append(list, Difference{Name: c.Name, Registered: value})
+			list = append(list, Part{Difference{Name: c.Name, Registered: value}, c.OID, true})
 		}
 	}
 	return list, nil
+}
+
+// Differences returns the parts of a subject that are not those of the record of a user; see Compare. An
+// operator who approves a request must see them: a part that differs may name another person.
+func (s *Service) Differences(ctx context.Context, userID string, subject x509gost.Name) ([]Difference, error) {
+	parts, err := s.Compare(ctx, userID, subject)
+	var list []Difference
+	for _, p := range parts {
+		if p.Differs {
+			list = append(list, p.Difference)
+		}
+	}
+	return list, err
 }
 
 // DiffersOf is Differences of a request. A request for a revocation has none.

@@ -32,6 +32,24 @@ var (
 // PersonAt returns the page of a user for operators.
 func PersonAt(id string) string { return "/operator/people/" + id }
 
+// personPages are the ends of the addresses of the pages of a person, but for the history.
+var personPages = []string{"", "/sign-in", "/certificates", "/devices", "/operations", "/rules", "/account"}
+
+// Record returns all pages of a person as one.
+func (b *Browser) Record(at string) Page {
+	b.Helper()
+	var all Page
+	for i, end := range personPages {
+		p := b.Get(at + end)
+		if i == 0 {
+			all = p
+		} else {
+			all.Text += p.Text
+		}
+	}
+	return all
+}
+
 // SendCommand sends the form of a command, with the name that it asks for.
 func (b *Browser) SendCommand(at string, form url.Values) Page {
 	b.Helper()

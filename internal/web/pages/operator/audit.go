@@ -214,11 +214,11 @@ func (a *API) personHistory(ctx context.Context, r struct {
 	ID     string `path:"id"`
 	Before int64  `query:"before"`
 }) (view.View, error) {
-	o, err := a.personObject(ctx, strings.ToLower(r.ID), "")
+	v, info, err := a.record(ctx, r.ID, "/history")
 	if err != nil {
 		return view.View{}, err
 	}
-	entries, before, err := a.Log.Read(ctx, AuditQuery{UserID: o.ID, Before: r.Before}, pageRows)
+	entries, before, err := a.Log.Read(ctx, AuditQuery{UserID: info.ID, Before: r.Before}, pageRows)
 	if err != nil {
 		return view.View{}, err
 	}
@@ -231,11 +231,12 @@ func (a *API) personHistory(ctx context.Context, r struct {
 		logins[id] = cmp.Or(u.Login, noteOf(u))
 	}
 	t := auditTable(view.VisitorOf(ctx).Words, entries, logins)
+	t.Title = "history.title"
 	if before > 0 {
-		t.Next = personAt(o.ID) + "/history?before=" + strconv.FormatInt(before, 10)
+		t.Next = personAt(info.ID) + "/history?before=" + strconv.FormatInt(before, 10)
 	}
-	t.Commands = []link{{personAt(o.ID), "history.back"}}
-	return a.office(ctx, "sections", "history.title", "", sections{Lead: o.Note, Tables: []table{t}}), nil
+	v.Tables = []table{t}
+	return a.shown(ctx, v, onPerson{})
 }
 
 // exportedColumns are the names of audit.Line in JSON.

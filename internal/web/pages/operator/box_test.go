@@ -23,7 +23,7 @@ func TestSearchBox(t *testing.T) {
 	operation := strings.TrimPrefix(p.Find(signed, pagetest.ConfirmLink)[1], "/confirm/")
 
 	b := pagetest.Operator(p.UMS, p.Dev.Operator.Login)
-	serial := p.Find(b.Get(pagetest.PersonAt(p.Id)), regexp.MustCompile(`<code>([0-9A-Fa-f: ]{16,})</code>`))[1]
+	serial := p.Find(b.Get(pagetest.PersonAt(p.Id)+"/certificates"), regexp.MustCompile(`<code>([0-9A-Fa-f: ]{16,})</code>`))[1]
 	at := func(text string) string { return "/operator/people?" + url.Values{"q": {text}}.Encode() }
 	for _, text := range []string{"елкин петр", "ильич ё", "112-233-445 95", "+7 925 000-00-78", p.Dev.User.Login[:3]} {
 		b.Shows(b.Get(at(text)), "1 person found", pagetest.PersonAt(p.Id), "Requests for certificates", "Certificates</h2>", "Operations under way", operation, "<details><summary>More conditions")

@@ -5,6 +5,9 @@ package operator
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
 	"html/template"
 	"net/url"
 	"slices"
@@ -33,8 +36,16 @@ type command struct {
 	fields    []field
 	// more returns fields that depend on the object.
 	more func(ctx context.Context, o *object) ([]field, error)
-	// named asks for the name of the object, because the command ends something.
+	// named asks for the name of the object, because the command ends something for good.
 	named bool
+	// plain asks nothing: a button of a page does the command at once. What it does can be undone, by the command undo if
+	// that is named, or is harmless.
+	plain bool
+	undo  string
+	// dialog asks in a dialog although the command has fields. A command without fields that is not plain always does,
+	// unless it is looked at on a page of its own.
+	dialog, page bool
+	tab          string // end of the address of the page of a person that the command leads back to
 	// adds something new to the installation: the command is about no object.
 	adds bool
 	// about finds and describes the thing in [object.Of], and returns the fault for one that is
@@ -88,8 +99,10 @@ type object struct {
 	back  string
 	from  string // name in lists of the list that the command was asked for from; "": none
 	about []cell // what command.about returned
-	// differs are the parts of a name that are not those of the record of the user.
-	differs []keys.Difference
+	// request is the request for a certificate that the command decides about, with the parts of its name, those first that
+	// are not those of the record of the user; nil: it is about something else.
+	request *keys.Request
+	parts   []keys.Part
 	// unnamed objects have an identifier in Of that says nothing to people: Note does.
 	unnamed bool
 }
@@ -126,6 +139,7 @@ const (
 	kindChoice kind = "choice"
 	kindMany   kind = "many"
 	kindFile   kind = "file" // its value is the content
+	kindTick   kind = "tick" // a box that must be ticked; its value is yes
 )
 
 // pick is a value of a choice.
@@ -138,6 +152,7 @@ type pick struct {
 
 // shownField is a field as the template needs it.
 type shownField struct {
+	ID                       string // beginning of the id, in a page with several forms; "": the name is enough
 	Name, Label, Hint, Value string
 	Kind                     kind
 	Rows                     int // of the text
@@ -249,6 +264,9 @@ func (g *commandGroup) find(ctx context.Context, d *command, id, of, from string
 		of = ""
 	}
 	o, err := g.object(ctx, strings.ToLower(id), of)
+	if err == nil {
+		o.back += d.tab
+	}
 	if at, ok := lists[from]; ok && err == nil {
 		o.from, o.back = from, at
 	}
@@ -366,11 +384,10 @@ func offerAsIs(v *view.View, w *view.Words, ticked bool) {
 
 // commandView is the page of a command.
 type commandView struct {
-	Does  string // key of the consequences
-	Own   string // key of what it means that the command is done to the reader's own account; "": it is not
-	About []cell // what the command is done to
-	// Differs is what the command certifies and the record of the user does not say; nil: nothing.
-	Differs *table
+	Does    string       // key of the consequences
+	Own     string       // key of what it means that the command is done to the reader's own account; "": it is not
+	About   []cell       // what the command is done to
+	Request *requestView // the request that the command approves; nil: it is about something else
 	Object  *object
 	Fields  []shownField
 	Ends    []ending
@@ -379,6 +396,62 @@ type commandView struct {
 	Here    string // address that the form is sent to
 	From    string
 	Back    string
+	ID      string // of the dialog, which begins the ids of its fields; "" on a page of its own
+	Problem string // what is wrong with the name that was typed; "": nothing
+	Title   string // key
+}
+
+// dialog returns the form of a command for a dialog on another page. What is done to the object is possible, or the page
+// would not offer it.
+func (a *API) dialog(ctx context.Context, d *command, o *object, address string) (*commandView, error) {
+	v := a.formOf(ctx, d, o, d.fields)
+	v.Here = address
+	v.ID = d.name
+	if o.Of != "" {
+		hash := fnv.New32a()
+		hash.Write([]byte(o.Of))
+		v.ID += fmt.Sprintf("-%x", hash.Sum32())
+	}
+	for i := range v.Fields {
+		v.Fields[i].ID = v.ID + "-" + v.Fields[i].Name
+	}
+	return &v, v.count(ctx, d, o)
+}
+
+// Status is the key of the state of the request that the command is about.
+func (v commandView) Status() string { return "requests.status." + v.Object.request.Status.String() }
+
+// NameID is the id of the field for the name of what the command ends.
+func (v commandView) NameID() string {
+	if v.ID == "" {
+		return nameField
+	}
+	return v.ID + "-" + nameField
+}
+
+// formOf returns the form of a command with some fields.
+func (a *API) formOf(ctx context.Context, d *command, o *object, fields []field) commandView {
+	v := commandView{Does: "command.does." + d.wording(), Title: d.titleKey(), Object: o, Named: d.named, Files: d.takesFiles(), From: o.from, Back: o.back}
+	if o.ID != "" && o.ID == rest.Caller(ctx).UserID {
+		v.Own = "command.own"
+		if key := "command.own." + d.wording(); view.HasText(key) {
+			v.Own = key
+		}
+	}
+	for i := range fields {
+		v.Fields = append(v.Fields, fields[i].show(view.VisitorOf(ctx).Words))
+	}
+	return v
+}
+
+// count counts what the command ends.
+func (v *commandView) count(ctx context.Context, d *command, o *object) error {
+	if d.ends == nil {
+		return nil
+	}
+	ends, err := d.ends(ctx, o)
+	v.Ends = slices.DeleteFunc(ends, func(e ending) bool { return e.N == 0 })
+	return err
 }
 
 func (a *API) askCommand(ctx context.Context, d *command, o *object) (view.View, error) {
@@ -393,41 +466,20 @@ func (a *API) askCommand(ctx context.Context, d *command, o *object) (view.View,
 		}
 		fields = append(fields, more...)
 	}
-	v := commandView{Does: "command.does." + d.wording(), Object: o, Named: d.named, Files: d.takesFiles(), Here: view.VisitorOf(ctx).Path, From: o.from, Back: o.back, About: o.about}
-	if len(o.differs) > 0 {
-		v.Differs = &table{Title: "requests.differs", Head: []string{"requests.part", "requests.asked", "requests.registered"}}
-		for _, d := range o.differs {
-			v.Differs.Rows = append(v.Differs.Rows, row{Cells: []cell{{Text: d.Name}, absence(d.Asked), absence(d.Registered)}})
-		}
-	}
-	if o.ID != "" && o.ID == rest.Caller(ctx).UserID {
-		v.Own = "command.own"
-		if key := "command.own." + d.wording(); view.HasText(key) {
-			v.Own = key
-		}
-	}
+	v := a.formOf(ctx, d, o, fields)
+	v.Here, v.About = view.VisitorOf(ctx).Path, o.about
 	if o.Of != "" {
 		v.Here += "?of=" + url.QueryEscape(o.Of)
 	}
-	for i := range fields {
-		v.Fields = append(v.Fields, fields[i].show(view.VisitorOf(ctx).Words))
+	if err := v.count(ctx, d, o); err != nil {
+		return view.View{}, err
 	}
-	if d.ends != nil {
-		ends, err := d.ends(ctx, o)
-		if err != nil {
+	if o.request != nil && d.page {
+		if err := a.compare(ctx, d, o, &v); err != nil {
 			return view.View{}, err
 		}
-		v.Ends = slices.DeleteFunc(ends, func(e ending) bool { return e.N == 0 })
 	}
 	return a.office(ctx, "command", d.titleKey(), "", v), nil
-}
-
-// absence returns a cell of a value that may be missing.
-func absence(value string) cell {
-	if value == "" {
-		return cell{Key: "requests.nothing"}
-	}
-	return cell{Text: value, Code: true}
 }
 
 // fill writes what was typed into the form of a command. Secrets and codes are typed again, and files
@@ -456,11 +508,37 @@ func (a *API) askAgain(ctx context.Context, d *command, o *object, f rest.Form, 
 		return err
 	}
 	fill(&asked, d, f)
+	if errors.As(err, new(*otherName)) { // said at the field
+		unsure, _ := fault.As(err)
+		w := view.VisitorOf(ctx).Words
+		page := asked.Content.(operatorView)
+		form := page.Page.(commandView)
+		form.Problem = cmp.Or(w.Own(unsure.Message), unsure.Message)
+		page.Page = form
+		asked.Content = page
+		return refusedName{err, asked}
+	}
 	if offered, ticked := view.AsIs(err, f); offered {
 		offerAsIs(&asked, view.VisitorOf(ctx).Words, ticked)
 	}
 	return refusedForm{err, asked}
 }
+
+// otherName is the fault of a form in which the name of what the command ends was not typed.
+type otherName struct{ error }
+
+func (e *otherName) Unwrap() error { return e.error }
+
+// refusedName is a fault about such a form. Its page is the form, which has the reason at its field.
+type refusedName struct {
+	error
+	form view.View
+}
+
+func (r refusedName) Unwrap() error { return r.error }
+
+// Again returns the form.
+func (r refusedName) Again(view.Refusal) view.View { return r.form }
 
 func (a *API) doCommand(ctx context.Context, d *command, o *object, f rest.Form) (any, error) {
 	if err := d.check(ctx, o); err != nil {
@@ -468,13 +546,15 @@ func (a *API) doCommand(ctx context.Context, d *command, o *object, f rest.Form)
 		return nil, err
 	}
 	if d.named && !sameName(f.Get(nameField), o.Name) {
-		return nil, a.askAgain(ctx, d, o, f, fault.Newf(fault.InvalidParameters, "nothing was done: type %s to confirm", o.Name))
+		return nil, a.askAgain(ctx, d, o, f, &otherName{fault.Newf(fault.InvalidParameters, "nothing was done: type %s to confirm", o.Name)})
 	}
 	m, err := d.do(ctx, o, f)
 	if err != nil {
 		return nil, a.askAgain(ctx, d, o, f, err)
 	}
 	switch {
+	case m == nil && d.undo != "":
+		return view.SeeOther(o.back + "?done=" + d.name + "&of=" + url.QueryEscape(o.Of)), nil
 	case m == nil:
 		return view.SeeOther(o.back + "?done=" + d.name), nil
 	case m.file != nil:
@@ -508,7 +588,28 @@ func (a *API) commandLink(at, id, name, of string) link {
 	if of != "" {
 		address += "?of=" + url.QueryEscape(of)
 	}
-	return link{address, a.commandsByName[name].titleKey()}
+	return link{Address: address, Key: a.commandsByName[name].titleKey()}
+}
+
+// acts returns what an operator can press to do commands to an object of a user: a button for what is plain, a dialog for
+// what ends something, otherwise a link to the form. In a list of many people all are links.
+func (a *API) acts(ctx context.Context, o *object, names ...string) (list []link, err error) {
+	for _, name := range names {
+		d, l := a.commandsByName[name], a.commandLink(peopleCommands, o.ID, name, o.Of)
+		switch {
+		case o.from != "":
+			l.Address += "&" + fromField + "=" + o.from // after of
+		case d.plain:
+			l.Post = true
+		case !d.page && d.more == nil && (d.named || d.dialog || len(d.fields) == 0):
+			if l.Dialog, err = a.dialog(ctx, d, o, l.Address); err != nil {
+				return nil, err
+			}
+		}
+		l.About = o.Of
+		list = append(list, l)
+	}
+	return list, nil
 }
 
 // atMost writes a number of which no more than most were counted.

@@ -31,7 +31,8 @@ func TestRefusedForms(t *testing.T) {
 	if strings.Contains(p.Text, "secret of the file") {
 		t.Error("a password is shown again")
 	}
-	b.Is(b.Post(at+"/lock", url.Values{"delay": {"24"}, "confirm_name": {"unknown"}}), 400, "nothing was done", `<option value="24" selected>`, "To confirm, type <code>"+login)
+	b.Is(b.Post(at+"/delete", url.Values{"confirm_name": {"unknown"}}), 400, `id="confirm_name-problem"`, "nothing was done", "To confirm, type <code>"+login)
+	b.Is(b.Post(at+"/lock", url.Values{"delay": {"no"}}), 400, "want a number of hours", `<select id="delay"`)
 	p = b.Post(at+"/policy-access", url.Values{"actions": {"ChangePin", "Nothing"}})
 	b.Is(p, 400, `value="ChangePin" checked`)
 	if strings.Count(p.Text, " checked") != 1 {
@@ -99,15 +100,15 @@ func TestApproval(t *testing.T) {
 	leads := func(p pagetest.Page, commands ...string) {
 		t.Helper()
 		for _, command := range []string{"approve", "disapprove", "lock", "unlock"} {
-			if strings.Contains(p.Text, `href="`+at+"/"+command+`"`) != slices.Contains(commands, command) {
+			if strings.Contains(p.Text, `action="`+at+"/"+command+`"`) != slices.Contains(commands, command) {
 				t.Errorf("%s does not lead to %v alone: %s", p.At, commands, command)
 			}
 		}
 	}
-	leads(b.Shows(b.Get(at), "may sign in"), "disapprove", "lock")
+	leads(b.Shows(b.Record(at), "may sign in"), "disapprove", "lock")
 	leads(b.Shows(b.SendCommand(at+"/disapprove", nil), "waits for approval"), "approve", "lock")
 	b.Shows(b.Get("/operator/people?value0="+login), "waits for approval</span>")
 	leads(b.Shows(b.SendCommand(at+"/lock", url.Values{"delay": {"0"}}), "waits for approval"), "approve", "unlock")
-	leads(b.Shows(b.SendCommand(at+"/approve", nil), "warn\">locked"), "disapprove", "unlock")
+	leads(b.Shows(b.SendCommand(at+"/approve", nil), "The account is locked"), "disapprove", "unlock")
 	leads(b.Shows(b.SendCommand(at+"/unlock", nil), "may sign in"), "disapprove", "lock")
 }

@@ -20,7 +20,7 @@ func BenchmarkList(b *testing.B) {
 				{Text: fmt.Sprint(i)}, {Text: "Иванов Иван (ivanov)", Address: personAt(id)}, {Key: "requests.kind.Certificate"}, {Text: "Ivanov"}, {Text: "Tamga"},
 				{At: time.Date(2026, 11, 27, 12, 0, i, 0, time.UTC)}, {Key: "requests.status.Pending"},
 			},
-			Commands: []link{{personAt(id) + "/request-approve?of=1&from=requests", "command.request-approve"}, {personAt(id) + "/request-reject?of=1&from=requests", "command.request-reject"}},
+			Commands: []link{{Address: personAt(id) + "/request-approve?of=1&from=requests", Key: "command.request-approve"}, {Address: personAt(id) + "/request-reject?of=1&from=requests", Key: "command.request-reject"}},
 		})
 	}
 	v := view.View{Template: "operator/sections", Title: "requests.title", Content: operatorView{Page: sections{Tables: []table{t}}}}

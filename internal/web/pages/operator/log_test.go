@@ -82,7 +82,7 @@ func TestFiltersOfLists(t *testing.T) {
 		"/operator/messages": `href="/operator/messages?state=" aria-current="page">All`, "/operator/messages?state=dead": `href="/operator/messages?state=dead" aria-current="page">Given up`,
 		"/operator/tokens": `href="/operator/tokens" aria-current="page">All tokens`, "/operator/tokens?free=yes": `href="/operator/tokens?free=yes" aria-current="page">Only those in stock`,
 	} {
-		p := b.Shows(b.Get(at), marked)
+		p := b.Shows(b.Record(at), marked)
 		_, list, _ := strings.Cut(p.Text, "<main")
 		if filter, end := strings.Index(list, marked), strings.Index(list, `class="empty"`); end >= 0 && filter > end {
 			t.Errorf("%s: the filters are below the list", at)

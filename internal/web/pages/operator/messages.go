@@ -48,7 +48,7 @@ func (a *API) messages(ctx context.Context, r struct {
 	if len(list) == pageRows {
 		t.Next = "/operator/messages?" + url.Values{"state": {r.State}, "before": {list[len(list)-1].ID}}.Encode()
 	}
-	t.Commands = []link{{"/operator/messages/preview", "messages.preview"}}
+	t.Commands = []link{{Address: "/operator/messages/preview", Key: "messages.preview"}}
 	for _, s := range messageStates {
 		t.Filters = append(t.Filters, view.Tab{Address: "/operator/messages?state=" + s, Key: "messages.only." + cmp.Or(s, "all"), Here: s == r.State})
 	}

@@ -141,6 +141,7 @@ var offices = []office{
 // operatorView is what every page of operators has.
 type operatorView struct {
 	Done string // key of what was done just now; "": nothing
+	Undo *link  // undoes it; nil: that is not possible
 	Page any
 	// Sentence and Detail say why the form on the page was refused.
 	Sentence, Detail string
@@ -212,6 +213,9 @@ func (a *API) Routes() []rest.Route {
 		view.Handle("GET /operator/services", "ListTSPServices", Auditor, a.services),
 		view.Handle("GET /operator/installation", "ShowInstallation", Auditor, a.installation),
 	}
+	for _, t := range personTabs {
+		routes = append(routes, view.Handle("GET /operator/people/{id}"+t.at, "GetUserById", Operator, a.personPage(t)))
+	}
 	for _, g := range a.commandGroups {
 		routes = append(routes, a.commandRoutes(g)...)
 	}
@@ -264,6 +268,7 @@ type table struct {
 	Head     []string // keys of the columns
 	Rows     []row
 	Facts    bool      // pairs of a name and a value
+	Narrow   bool      // the names of facts are above the values
 	Empty    string    // key of what is said without rows
 	Commands []link    // below the table
 	Lacks    []missing // below the commands
@@ -307,7 +312,10 @@ type shownCell struct {
 	More          *cell // nil: nothing beside the text
 }
 
-type shownLink struct{ Address, Text string }
+type shownLink struct {
+	link
+	Text string
+}
 
 // functions are those of the templates of operators.
 func functions(w *view.Words) template.FuncMap {
@@ -338,7 +346,7 @@ func showRows(w *view.Words, t table) []shownRow {
 func showLinks(w *view.Words, list []link) []shownLink {
 	links := make([]shownLink, len(list))
 	for i, l := range list {
-		links[i] = shownLink{l.Address, w.Text(l.Key)}
+		links[i] = shownLink{l, w.Text(l.Key)}
 	}
 	return links
 }
@@ -370,8 +378,18 @@ func cellText(w *view.Words, c *cell) string {
 	return view.Visible(c.Text)
 }
 
-// link leads to a page.
-type link struct{ Address, Key string }
+// link leads to a page, or does a command.
+type link struct {
+	Address, Key string
+	About        string       // what of several it is for; "": the page says so
+	Post         bool         // a button that sends a form, with Values, to the address
+	Values       []formValue  // of the form
+	Dialog       *commandView // the form, in a dialog; nil: none
+	Class        string       // of the button, besides that of its place
+}
+
+// formValue is a value of a form that is not typed.
+type formValue struct{ Name, Value string }
 
 // Acts reports whether a row has commands.
 func (t table) Acts() bool {

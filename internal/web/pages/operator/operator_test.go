@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"html"
 	"net/url"
+	"path"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -31,16 +33,16 @@ func TestOperator(t *testing.T) {
 	at := p.At.Path
 	id := strings.TrimPrefix(at, "/operator/people/")
 	b.Shows(b.Get("/operator/people?column0=Login&operation0=Like&value0=ann"), `href="`+at+`"`, "<td>never</td>")
-	b.Shows(b.Get(at), "<title>anna – ")
+	b.Shows(b.Record(at), "<title>anna – ")
 	b.Is(b.Get("/operator/people?column0=Login&operation0=Greater&value0=ann"), 400, "for times: choose another comparison.<")
 	b.Is(b.Get("/operator/people?column0=IsLocked&operation0=Equal&value0=perhaps"), 400, "This condition needs yes or no.<")
 
 	// No other identity provider is configured: the login of this service must not be taken for one.
-	if p := b.Shows(b.Get(at), "Login</dt><dd>anna</dd>"); strings.Contains(p.Text, "login-external") {
+	if p := b.Shows(b.Record(at), "Login</dt><dd>anna</dd>"); strings.Contains(p.Text, "login-external") {
 		t.Error("the record leads to logins at identity providers, and there is none")
 	}
 	b.Is(b.Post(at+"/login-external", url.Values{"login": {"other"}, "issuer": {"realsts"}}), 400, "want an identity provider of the list")
-	b.Shows(b.Get(at), "Login</dt><dd>anna</dd>")
+	b.Shows(b.Record(at), "Login</dt><dd>anna</dd>")
 
 	b.Shows(b.SendCommand(at+"/name", url.Values{"name": {pagetest.HostileText}}), "The name is changed", html.EscapeString(pagetest.HostileText))
 	if log := w.Command("audit", "--user", id, "--limit", "0", "--json"); strings.Contains(log, "OperatorForm") || !strings.Contains(log, `"operation":"GetUserById"`) {
@@ -74,7 +76,7 @@ func TestOperator(t *testing.T) {
 	}
 	b.Shows(b.SendCommand(at+"/token-app", nil), "data:image/gif;base64,", "otpauth://")
 	b.Shows(b.Get("/operator/tokens"), `<td><a href="`+at+`">anna – `)
-	app := b.Find(b.Get(at), regexp.MustCompile(`href="(`+at+`/token-sync\?of=APP-[A-Z0-9]+)"`))[1]
+	app := b.Find(b.Record(at), regexp.MustCompile(`href="(`+at+`/token-sync\?of=APP-[A-Z0-9]+)"`))[1]
 	b.Is(b.SendCommand(app, url.Values{"first": {"12"}}), 400)
 	b.Shows(b.SendCommand(at+"/device-init", url.Values{"phone": {"79160000001"}}), "data:image/gif;base64,")
 	b.Shows(b.SendCommand(at+"/device-cancel", nil), "The connection is cancelled")
@@ -93,17 +95,17 @@ func TestOperator(t *testing.T) {
 		for _, form := range []url.Values{{}, {"confirm_name": {"ann"}}, {"confirm_name": {"аnna"}}, {"confirm_name": {" "}}} { // one has a Cyrillic letter
 			b.Is(b.Post(at+"/delete", form), 400, "nothing was done: type anna")
 		}
-		b.Shows(b.Get(at), "anna")
+		b.Shows(b.Record(at), "anna")
 	})
 	t.Run("certificates", func(t *testing.T) {
 		demo := pagetest.PersonAt(w.Dev.User.ID)
-		p := b.Shows(b.Get(demo), "Demo User", "GOST R 34.10-2012, 256 bit")
+		p := b.Shows(b.Record(demo), "Demo User", "GOST R 34.10-2012, 256 bit")
 		number := fmt.Sprint(w.Cert("gost2012-512", false).ID)
 		if !strings.Contains(p.Text, "certificate-revoke?of="+number) {
 			t.Fatalf("the record has no link to revoke certificate %s", number)
 		}
 		b.Shows(b.Get(demo+"/certificate-revoke?of="+number), "№ "+number+" Demo User", "GOST R 34.10-2012, 512 bit") // and not its number alone
-		serial := b.Find(b.Get(demo), regexp.MustCompile(`№ `+number+` Demo User</th><td><code>([0-9A-F]+)</code></td><td>[^<]+</td><td>[^<]*:[^<]*</td><td>[^<]*:`))[1]
+		serial := b.Find(b.Record(demo), regexp.MustCompile(`№ `+number+` Demo User</th><td><code>([0-9A-F]+)</code></td><td>[^<]+</td><td>[^<]*:[^<]*</td><td>[^<]*:`))[1]
 		b.Shows(b.Get(demo+"/certificate-revoke?of="+number), serial)
 		b.Shows(b.SendCommand(demo+"/certificate-hold?of="+number, nil), "On hold")
 		b.Shows(b.SendCommand(demo+"/certificate-unhold?of="+number, nil), "The hold is lifted")
@@ -117,7 +119,8 @@ func TestOperator(t *testing.T) {
 	})
 	t.Run("every link of the record", func(t *testing.T) {
 		seen := map[string]bool{}
-		for _, page := range []string{at, pagetest.PersonAt(w.Dev.User.ID), "/operator", "/operator/groups", "/operator/webhooks", "/operator/services", "/operator/tokens", "/operator/messages", "/operator/audit", "/operator/installation", "/operator/approvals", "/operator/requests"} {
+		demo := pagetest.PersonAt(w.Dev.User.ID)
+		for _, page := range []string{at, at + "/sign-in", at + "/account", at + "/rules", demo, demo + "/certificates", demo + "/devices", "/operator", "/operator/groups", "/operator/webhooks", "/operator/services", "/operator/tokens", "/operator/messages", "/operator/audit", "/operator/installation", "/operator/approvals", "/operator/requests"} {
 			for _, m := range localLink.FindAllStringSubmatch(b.Shows(b.Get(page)).Text, -1) {
 				to := html.UnescapeString(m[1])
 				if seen[to] {
@@ -166,12 +169,17 @@ func TestOperatorReach(t *testing.T) {
 	id, login, phone, _ := w.Register()
 	ours := pagetest.Operator(w, w.Dev.Operator.Login)
 	var commands []string
-	for _, m := range localLink.FindAllStringSubmatch(ours.Shows(ours.Get(pagetest.PersonAt(id))).Text, -1) {
-		if to := html.UnescapeString(m[1]); strings.HasPrefix(to, pagetest.PersonAt(id)+"/") && !strings.HasSuffix(to, "/history") {
+	pages := []string{pagetest.PersonAt(id)}
+	for _, m := range regexp.MustCompile(`(href|action)="(/operator[^"]*)"`).FindAllStringSubmatch(ours.Shows(ours.Record(pagetest.PersonAt(id))).Text, -1) {
+		switch to := html.UnescapeString(m[2]); {
+		case !strings.HasPrefix(to, pagetest.PersonAt(id)+"/"):
+		case m[1] == "href" && slices.Contains([]string{"sign-in", "certificates", "devices", "operations", "rules", "account", "history"}, path.Base(to)):
+			pages = append(pages, to)
+		default:
 			commands = append(commands, to)
 		}
 	}
-	if len(commands) < 30 {
+	if len(commands) < 30 || len(pages) < 8 {
 		t.Fatalf("the record leads to %d commands", len(commands))
 	}
 	foreign := pagetest.Operator(w, tamgatest.Foreign)
@@ -180,7 +188,9 @@ func TestOperatorReach(t *testing.T) {
 		if strings.Contains(p.Text, login) || strings.Contains(p.Text, phone) {
 			t.Error("the list has a user of another group")
 		}
-		foreign.Is(foreign.Get(pagetest.PersonAt(id)), 404)
+		for _, to := range pages {
+			foreign.Is(foreign.Get(to), 404)
+		}
 		foreign.Is(foreign.Get(pagetest.PersonAt(strings.ToUpper(id))), 404)
 		for _, to := range commands {
 			foreign.Is(foreign.Get(to), 404)
@@ -221,7 +231,7 @@ func TestOperatorReach(t *testing.T) {
 		ours.Header.Set("Sec-Fetch-Site", "cross-site")
 		ours.Is(ours.Post(pagetest.PersonAt(id)+"/lock", url.Values{"confirm_name": {login}, "delay": {"0"}}), 403, "sent by another site")
 		ours.Header.Del("Sec-Fetch-Site")
-		if p := ours.Shows(ours.Get(pagetest.PersonAt(id))); strings.Contains(p.Text, "badge warn\">locked") {
+		if p := ours.Shows(ours.Record(pagetest.PersonAt(id))); strings.Contains(p.Text, "badge warn\">locked") {
 			t.Error("another site has locked a user")
 		}
 	})
@@ -244,7 +254,7 @@ func TestCommandsReach(t *testing.T) {
 			at += "?of=1"
 			plain.Is(plain.Get(at), 403)
 			plain.Is(plain.Post(at, form), 403)
-			anonymous.Shows(anonymous.Get(at), `name="ticket"`)
+			anonymous.Shows(anonymous.Record(at), `name="ticket"`)
 			anonymous.Is(anonymous.Post(at, form), 401)
 			ours.Header.Set("Sec-Fetch-Site", "cross-site")
 			ours.Is(ours.Post(at, form), 403, "sent by another site")
@@ -261,7 +271,7 @@ func TestCommandsReach(t *testing.T) {
 			}
 		}
 	}
-	ours.Shows(ours.Get(pagetest.PersonAt(id)), "may sign in", login)
+	ours.Shows(ours.Record(pagetest.PersonAt(id)), "may sign in", login)
 	ours.Shows(ours.Get("/operator/people?column0=Login&operation0=Equal&value0=forged"), "No people match")
 }
 
@@ -278,7 +288,7 @@ func TestOperatorPages(t *testing.T) {
 	next := regexp.MustCompile(`href="(/operator/people\?[^"]+)" rel="next"`)
 	at, pages := "/operator/people?column0=Login&operation0=Like&value0=user", 0
 	for ; at != ""; pages++ {
-		p := b.Shows(b.Get(at))
+		p := b.Shows(b.Record(at))
 		for id := range have {
 			if strings.Contains(p.Text, pagetest.PersonAt(id)+`"`) {
 				delete(have, id)
@@ -374,10 +384,10 @@ func TestOperatorLock(t *testing.T) {
 	demo.Shows(demo.SignIn("/start", w.Dev.User.Login, w.Dev.User.Password), "Nothing waits for your answer")
 	file := pagetest.File{Field: "file", Name: pagetest.HostileText + ".txt", Content: "text"}
 	demo.Shows(demo.Upload("/sign", map[string]string{"certificate": "1"}, file))
-	b.Shows(b.Get(at), "Waits for confirmation", html.EscapeString("onerror"))
+	b.Shows(b.Record(at), "Waits for confirmation", html.EscapeString("onerror"))
 	b.Shows(b.Get(at+"/lock"), "1 operation under way is cancelled")
 	b.Shows(b.SendCommand(at+"/lock", url.Values{"delay": {"0"}}), "locked")
-	if p := b.Shows(b.Get(at)); strings.Contains(p.Text, "Waits for confirmation") || strings.Contains(p.Text, "<img src=x") {
+	if p := b.Shows(b.Record(at)); strings.Contains(p.Text, "Waits for confirmation") || strings.Contains(p.Text, "<img src=x") {
 		t.Errorf("the operation of a locked user still waits:\n%s", p.Text)
 	}
 	demo.Is(demo.Upload("/sign", map[string]string{"certificate": "1"}, file), 401, "Nothing was done or changed")
@@ -561,7 +571,7 @@ func TestOperatorRequests(t *testing.T) {
 	t.Parallel()
 	w := tamgatest.StartUMS(t, "--set", "certificates.approval=operator")
 	b, foreign := pagetest.Operator(w, w.Dev.Operator.Login), pagetest.Operator(w, tamgatest.Foreign)
-	list := regexp.MustCompile(`href="(/operator/people/[^"]+/request-(?:approve|reject)\?of=[0-9]+&amp;from=requests)"`)
+	list := regexp.MustCompile(`href="(/operator/people/[^"]+/request-approve\?of=[0-9]+&amp;from=requests)"`)
 	for _, c := range []struct{ command, done, state string }{{"request-approve", "The request is approved", "approved"}, {"request-reject", "The request is refused", "refused"}} {
 		if status, body := w.Call("POST", "/api/requests", w.Token(), map[string]any{"AuthorityId": 1, "DistinguishedName": map[string]string{"2.5.4.3": pagetest.HostileText, "2.5.4.12": "Head of sales"}}); status != 200 {
 			t.Fatalf("%d %s", status, body)
@@ -571,35 +581,40 @@ func TestOperatorRequests(t *testing.T) {
 			t.Error("the name in a request became a part of the page")
 		}
 		links := list.FindAllStringSubmatch(p.Text, -1)
-		if len(links) != 2 {
+		if len(links) != 1 {
 			t.Fatalf("the list has %d links:\n%s", len(links), p.Text)
 		}
 		if p := foreign.Shows(foreign.Get("/operator/requests"), "No request waits"); list.MatchString(p.Text) {
 			t.Error("an operator of another group sees the request")
 		}
-		for _, l := range links {
-			if to := html.UnescapeString(l[1]); strings.Contains(to, c.command) {
-				foreign.Is(foreign.Post(to, nil), 404)
-				// The operator sees all that is certified, and what is not what the record says.
-				p := b.Shows(b.Get(to), "T=Head of sales", "What differs from the record", `<th scope="row">CN</th><td><code>`+html.EscapeString(pagetest.HostileText)+`</code></td><td><code>demo</code></td>`,
-					`<th scope="row">T</th><td><code>Head of sales</code></td><td>nothing</td>`)
-				if at := b.Find(p, pagetest.FormAt)[1]; strings.Contains(at, "from") {
-					t.Errorf("the list to go back to makes another request of the same: %s", at)
-				}
-				b.Shows(b.SendCommand(to, nil), c.done, "No request waits") // back in the list
-				b.Shows(b.Get(to), "· "+c.state)
-				b.Is(b.SendCommand(to, nil), 400, "decided already")
-			}
+		look := html.UnescapeString(links[0][1])
+		foreign.Is(foreign.Post(look, nil), 404)
+		// The operator sees all that is certified, and first what is not what the record says.
+		p = b.Shows(b.Get(look), "The name in the request is not the one in the record", `differs</span></th><td><span class="differs">`+html.EscapeString(pagetest.HostileText)+`</span></td><td>demo</td>`,
+			`<span class="differs">Head of sales</span></td><td><span class="soft">nothing</span>`, `name="seen" value="yes" required`, "request-reject")
+		if first := strings.Index(p.Text, `class="differs"`); first > strings.Index(p.Text, "Algorithm</th>") {
+			t.Error("what differs is not first")
 		}
+		if at := b.Find(p, pagetest.FormAt)[1]; strings.Contains(at, "from") {
+			t.Errorf("the list to go back to makes another request of the same: %s", at)
+		}
+		to := strings.Replace(look, "request-approve", c.command, 1)
+		form := url.Values{"seen": {"yes"}, "document": {"Passport 1234"}}
+		if c.command == "request-approve" {
+			b.Is(b.SendCommand(to, url.Values{"document": {"Passport 1234"}}), 400, "tick that you have compared", `value="Passport 1234"`)
+		}
+		b.Shows(b.SendCommand(to, form), c.done, "No request waits") // back in the list
+		b.Shows(b.Get(to), c.state)
+		b.Is(b.SendCommand(to, form), 400, "decided already")
 	}
 	b.Shows(b.Get("/operator/requests"), "No request waits")
-	b.Shows(b.Get("/operator/audit?operation=ApproveRequest"), ", differs: CN, T")
+	b.Shows(b.Get("/operator/audit?operation=ApproveRequest"), ", differs: CN, T, compared with: Passport 1234")
 	// A request for the registered name differs in nothing.
 	if status, body := w.Call("POST", "/api/requests", w.Token(), map[string]any{"AuthorityId": 1}); status != 200 {
 		t.Fatalf("%d %s", status, body)
 	}
 	for _, l := range list.FindAllStringSubmatch(b.Get("/operator/requests").Text, -1) {
-		if p := b.Shows(b.Get(html.UnescapeString(l[1]))); strings.Contains(p.Text, "What differs") {
+		if p := b.Shows(b.Get(html.UnescapeString(l[1]))); strings.Contains(p.Text, `class="differs"`) || strings.Contains(p.Text, `name="seen"`) {
 			t.Errorf("the registered name differs from the record:\n%s", p.Text)
 		}
 	}

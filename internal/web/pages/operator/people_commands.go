@@ -16,6 +16,7 @@ import (
 	"tamga/internal/domain/contact"
 	"tamga/internal/domain/effect"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/keys"
 	"tamga/internal/domain/notify"
 	"tamga/internal/domain/oath"
 	"tamga/internal/domain/oath/stock"
@@ -30,11 +31,21 @@ import (
 
 // commands lists everything that operators do on the pages.
 func (a *API) commands() []commandGroup {
-	onPeople := slices.Concat(a.accountCommands(), a.contactCommands(), a.signInCommands(), a.deviceCommands(), a.certificateCommands(), a.policyCommands())
+	onPeople := slices.Concat(a.accountCommands(), in("/sign-in", a.contactCommands()), in("/sign-in", a.signInCommands()), in("/devices", a.deviceCommands()), in("/certificates", a.certificateCommands()), in("/rules", a.policyCommands()))
 	return slices.Concat([]commandGroup{
 		{at: peopleCommands, right: Operator, reads: "GetUserById", list: onPeople, object: a.personObject},
 		{at: "/operator/people", right: Operator, reads: "GetPolicy", list: a.registrationCommands()},
 	}, a.installationCommands())
+}
+
+// in says which page of a person commands lead back to, unless they say so themselves.
+func in(tab string, list []command) []command {
+	for i := range list {
+		if list[i].tab == "" {
+			list[i].tab = tab
+		}
+	}
+	return list
 }
 
 // personObject finds a user within reach.
@@ -43,7 +54,9 @@ func (a *API) personObject(ctx context.Context, id, of string) (*object, error) 
 	if err != nil {
 		return nil, err
 	}
-	return &object{ID: u.ID, Of: of, Name: cmp.Or(of, nameOf(u)), Note: noteOf(u), back: personAt(u.ID)}, nil
+	o := objectOf(u)
+	o.Of, o.Name = of, cmp.Or(of, o.Name)
+	return o, nil
 }
 
 // noteOf returns the name of a user with the display name, if it says more.
@@ -129,7 +142,7 @@ func (a *API) accountCommands() []command {
 		return people.SetLockedEx(ctx, who, o.ID, user.LockOrder{})
 	})
 	return []command{
-		{name: "lock", operation: "SetUserLockoutStateEx", effects: does(effect.EndsAccess), fields: []field{delays}, named: true, ends: a.lockEnds, do: func(ctx context.Context, o *object, f rest.Form) (*made, error) {
+		{name: "lock", operation: "SetUserLockoutStateEx", effects: does(effect.EndsAccess), fields: []field{delays}, dialog: true, undo: "unlock", ends: a.lockEnds, do: func(ctx context.Context, o *object, f rest.Form) (*made, error) {
 			hours, err := strconv.ParseInt(cmp.Or(f.Get("delay"), "0"), 10, 32)
 			if err != nil {
 				return nil, fault.New(fault.InvalidParameters, "delay: want a number of hours")
@@ -142,19 +155,19 @@ func (a *API) accountCommands() []command {
 			}
 			return m, people.SetLockedEx(ctx, rest.Caller(ctx), o.ID, user.LockOrder{Lock: true, UseDelay: hours != 0, Delay: int64(delay)})
 		}},
-		{name: "unlock", operation: "SetUserLockoutStateEx", effects: does(effect.GivesAccess), do: unlock},
-		{name: "lock-cancel", operation: "SetUserLockoutStateEx", effects: does(effect.GivesAccess), do: unlock}, // of a lock that is to come
+		{name: "unlock", operation: "SetUserLockoutStateEx", effects: does(effect.GivesAccess), plain: true, do: unlock},
+		{name: "lock-cancel", operation: "SetUserLockoutStateEx", effects: does(effect.GivesAccess), plain: true, do: unlock}, // of a lock that is to come
 		{name: "sign-out", operation: "RevokeUserGrants", effects: does(effect.EndsAccess), do: silent(func(ctx context.Context, who audit.Principal, o *object, _ rest.Form) error {
 			return a.SignIns.RevokeGrants(ctx, who, o.ID)
 		})},
-		{name: "name", operation: "SetUserProperty", effects: does(effect.None), more: func(ctx context.Context, o *object) ([]field, error) {
+		{name: "name", tab: "/account", operation: "SetUserProperty", effects: does(effect.None), more: func(ctx context.Context, o *object) ([]field, error) {
 			u, err := people.ByID(ctx, rest.Caller(ctx), o.ID)
 			return []field{{name: "name", value: u.DisplayName}}, err
 		}, do: silent(func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error {
 			rest.Detail(ctx, "DisplayName")
 			return people.SetProperty(ctx, who, o.ID, user.DisplayName, f.Get("name"))
 		})},
-		{name: "dn", operation: "SetUserDistinguishedName", effects: does(effect.None), more: a.nameFields, do: silent(func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error {
+		{name: "dn", tab: "/account", operation: "SetUserDistinguishedName", effects: does(effect.None), more: a.nameFields, do: silent(func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error {
 			if f.Get(view.AsIsField) == "" {
 				if err := a.checkNumbers(ctx, o, f); err != nil {
 					return err
@@ -162,7 +175,7 @@ func (a *API) accountCommands() []command {
 			}
 			return view.VisitorOf(ctx).Words.InLabels(people.SetDN(ctx, who, o.ID, nameParts(f)), people.Naming.Components())
 		})},
-		{name: "group", operation: "SetUserGroup", effects: does(effect.WeakensPolicy), more: func(ctx context.Context, o *object) ([]field, error) {
+		{name: "group", tab: "/account", operation: "SetUserGroup", effects: does(effect.WeakensPolicy), more: func(ctx context.Context, o *object) ([]field, error) {
 			f, err := a.groupField(ctx)
 			if err != nil {
 				return nil, err
@@ -173,10 +186,10 @@ func (a *API) accountCommands() []command {
 			rest.Detail(ctx, "group="+f.Get("group"))
 			return people.SetGroup(ctx, who, o.ID, f.Get("group"), nil)
 		})},
-		{name: "login", operation: "SetUserLocalLogin", effects: does(effect.EndsAccess), fields: []field{{name: "login", required: true}}, do: silent(func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error {
+		{name: "login", tab: "/account", operation: "SetUserLocalLogin", effects: does(effect.EndsAccess), fields: []field{{name: "login", required: true}}, do: silent(func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error {
 			return people.SetLocalLogin(ctx, who, o.ID, f.Get("login"))
 		})},
-		{name: "login-delete", operation: "DeleteUserLocalLogin", effects: does(effect.EndsAccess), named: true, possible: func(ctx context.Context, o *object) error {
+		{name: "login-delete", tab: "/account", operation: "DeleteUserLocalLogin", effects: does(effect.EndsAccess), named: true, possible: func(ctx context.Context, o *object) error {
 			u, err := people.ByID(ctx, rest.Caller(ctx), o.ID)
 			if err == nil && u.Login == "" {
 				err = fault.New(fault.NotFound, "the person has no login here: it was deleted already")
@@ -185,7 +198,7 @@ func (a *API) accountCommands() []command {
 		}, do: silent(func(ctx context.Context, who audit.Principal, o *object, _ rest.Form) error {
 			return people.DeleteLocalLogin(ctx, who, o.ID)
 		})},
-		{name: "login-external", operation: "SetUserLogin", effects: does(effect.AddsFactor | effect.RemovesFactor), fields: []field{{name: "login", required: true}}, more: func(context.Context, *object) ([]field, error) {
+		{name: "login-external", tab: "/account", operation: "SetUserLogin", effects: does(effect.AddsFactor | effect.RemovesFactor), fields: []field{{name: "login", required: true}}, more: func(context.Context, *object) ([]field, error) {
 			f := field{name: "issuer", kind: kindChoice}
 			for _, i := range people.Issuers {
 				f.choices = append(f.choices, pick{Value: i.Name, Text: cmp.Or(i.DisplayName, i.Name)})
@@ -197,10 +210,10 @@ func (a *API) accountCommands() []command {
 			}
 			return people.SetLogin(ctx, who, o.ID, user.ExternalLogin{Login: f.Get("login"), Issuer: f.Get("issuer")})
 		})},
-		{name: "login-external-delete", operation: "DeleteUserLogin", effects: does(effect.RemovesFactor), named: true, about: a.aboutLogin, do: silent(func(ctx context.Context, who audit.Principal, o *object, _ rest.Form) error {
+		{name: "login-external-delete", tab: "/account", operation: "DeleteUserLogin", effects: does(effect.RemovesFactor), named: true, about: a.aboutLogin, do: silent(func(ctx context.Context, who audit.Principal, o *object, _ rest.Form) error {
 			return people.DeleteLogin(ctx, who, o.ID, o.Of)
 		})},
-		{name: "approve", operation: "SetUserApprovedStateAsync", effects: does(effect.GivesAccess), do: a.approval(true)},
+		{name: "approve", operation: "SetUserApprovedStateAsync", effects: does(effect.GivesAccess), plain: true, do: a.approval(true)},
 		{name: "disapprove", operation: "SetUserApprovedStateAsync", effects: does(effect.EndsAccess), named: true, do: a.approval(false)},
 		{name: "delete", operation: "DeleteUser", effects: does(effect.EndsAccess | effect.Deletes), named: true, ends: a.deleteEnds, do: func(ctx context.Context, o *object, _ rest.Form) (*made, error) {
 			return &made{to: "/operator/people"}, people.Delete(ctx, rest.Caller(ctx), o.ID, true) // the page says what is lost, and the login was typed
@@ -474,14 +487,17 @@ func (a *API) certificateCommands() []command {
 	}
 	// request makes a command of the decision about a request of the user.
 	request := func(decide func(ctx context.Context, id int64) error) func(context.Context, *object, rest.Form) (*made, error) {
-		return silent(func(ctx context.Context, _ audit.Principal, o *object, _ rest.Form) error {
+		return silent(func(ctx context.Context, _ audit.Principal, o *object, f rest.Form) error {
 			q, err := service.Request(ctx, audit.Principal{UserID: o.ID}, o.Of)
 			if err != nil {
 				return err
 			}
 			detail := fmt.Sprintf("request %d", q.ID)
-			for i, d := range o.differs {
-				detail += map[bool]string{true: ", differs: ", false: ", "}[i == 0] + d.Name
+			for i, name := range differing(o.parts) {
+				detail += map[bool]string{true: ", differs: ", false: ", "}[i == 0] + name
+			}
+			if seen := f.Get("document"); seen != "" {
+				detail += ", compared with: " + seen
 			}
 			rest.Detail(ctx, detail)
 			return decide(ctx, q.ID)
@@ -502,12 +518,28 @@ func (a *API) certificateCommands() []command {
 		if err != nil {
 			return row{}, err
 		}
-		r := a.requestRow(q, "")
+		r, err := a.requestRow(ctx, q, "")
+		if err != nil {
+			return row{}, err
+		}
 		r.Cells[0] = cell{Text: "№ " + o.Of}
 		if q.Subject != "" { // all of the name: the authority will certify it
 			r.Cells[2] = cell{Text: q.Subject, Code: true}
 		}
-		o.differs, err = service.DiffersOf(ctx, q)
+		if q.Parsed == nil {
+			return r, nil
+		}
+		o.request = q
+		o.parts, err = service.Compare(ctx, o.ID, q.Parsed.Subject)
+		slices.SortStableFunc(o.parts, func(x, y keys.Part) int { // those that differ first
+			switch {
+			case x.Differs == y.Differs:
+				return 0
+			case x.Differs:
+				return -1
+			}
+			return 1
+		})
 		return r, err
 	}
 	return []command{
@@ -518,11 +550,16 @@ func (a *API) certificateCommands() []command {
 			}
 			return service.Revoke(ctx, id, reason)
 		})},
-		{name: "certificate-hold", operation: "RevokeCertificate", effects: does(effect.EndsAccess), about: aboutOne, do: on(func(ctx context.Context, id int64, _ rest.Form) error { return service.Revoke(ctx, id, reasonHold) })},
-		{name: "certificate-unhold", operation: "UnholdCertificate", effects: does(effect.GivesAccess), about: aboutOne, do: on(func(ctx context.Context, id int64, _ rest.Form) error { return service.Unhold(ctx, id) })},
-		{name: "request-approve", operation: "ApproveRequest", effects: does(effect.GivesAccess), about: aboutRequest, do: request(func(ctx context.Context, id int64) error { _, err := service.Approve(ctx, id); return err })},
+		{name: "certificate-hold", operation: "RevokeCertificate", effects: does(effect.EndsAccess), plain: true, undo: "certificate-unhold", about: aboutOne, do: on(func(ctx context.Context, id int64, _ rest.Form) error { return service.Revoke(ctx, id, reasonHold) })},
+		{name: "certificate-unhold", operation: "UnholdCertificate", effects: does(effect.GivesAccess), plain: true, about: aboutOne, do: on(func(ctx context.Context, id int64, _ rest.Form) error { return service.Unhold(ctx, id) })},
+		{name: "request-approve", operation: "ApproveRequest", effects: does(effect.GivesAccess), page: true, about: aboutRequest, more: a.compared, do: func(ctx context.Context, o *object, f rest.Form) (*made, error) {
+			if len(differing(o.parts)) > 0 && f.Get("seen") != "yes" {
+				return nil, fault.New(fault.InvalidParameters, "nothing was done: tick that you have compared the name with a document")
+			}
+			return request(func(ctx context.Context, id int64) error { _, err := service.Approve(ctx, id); return err })(ctx, o, f)
+		}},
 		{name: "request-reject", operation: "RejectRequest", effects: does(effect.None), about: aboutRequest, do: request(func(ctx context.Context, id int64) error { _, err := service.Reject(ctx, id); return err })},
-		{name: "operation-cancel", operation: "CancelOperation", effects: does(effect.None), about: a.aboutOperation, do: silent(func(ctx context.Context, _ audit.Principal, o *object, _ rest.Form) error {
+		{name: "operation-cancel", tab: "/operations", operation: "CancelOperation", effects: does(effect.None), about: a.aboutOperation, do: silent(func(ctx context.Context, _ audit.Principal, o *object, _ rest.Form) error {
 			rest.Detail(ctx, "operation "+o.Of)
 			return a.Active.Cancel(ctx, audit.Principal{UserID: o.ID}, o.Of)
 		})},

@@ -70,11 +70,11 @@ type missing struct {
 // what lacks.
 var sentBy = map[contact.Type]string{contact.PhoneNumber: "password-sms", contact.EmailAddress: "password-email"}
 
-// passwordLinks are the links to the ways to give a user a new password that are possible.
-func (a *API) passwordLinks(ctx context.Context, u user.Info) (links []link, lacks []missing, err error) {
+// passwordActs are the commands that give a user a new password in a way that is possible.
+func (a *API) passwordActs(ctx context.Context, u user.Info) (names []string, lacks []missing, err error) {
 	identity := a.SignIns
 	if identity.Deliverable(signin.Delivery{Raw: true}) == nil {
-		links = a.links(u.ID, "", "password-show")
+		names = append(names, "password-show")
 	}
 	for _, k := range contactKinds {
 		if identity.Deliverable(sentTo(k.kind, "")) != nil {
@@ -85,15 +85,19 @@ func (a *API) passwordLinks(ctx context.Context, u user.Info) (links []link, lac
 		case err != nil:
 			return nil, nil, err
 		case has:
-			links = append(links, a.links(u.ID, "", name)...)
+			names = append(names, name)
 		default:
-			lacks = append(lacks, missing{"lack." + name, a.links(u.ID, "", k.name+"-add")})
+			add, err := a.acts(ctx, objectOf(u), k.name+"-add")
+			if err != nil {
+				return nil, nil, err
+			}
+			lacks = append(lacks, missing{"lack." + name, add})
 		}
 	}
 	if identity.Deliverable(signin.Delivery{Print: signin.PDF}) == nil {
-		links = append(links, a.links(u.ID, "", "password-print")...)
+		names = append(names, "password-print")
 	}
-	return links, lacks, nil
+	return names, lacks, nil
 }
 
 // sentTo is the delivery of a password to a contact, "" for the one that gets codes.
@@ -150,6 +154,7 @@ func (a *API) contactCommands() (list []command) {
 				}
 				return &made{done: roleGone}, err
 			}
+			d.plain = true // pages say which of the two
 			d.fields = []field{{name: "has", kind: kindChoice, value: "true", choices: []pick{{Value: "true", Key: "choice.yes"}, {Value: "false", Key: "choice.no"}}}}
 			return d
 		}
@@ -165,6 +170,7 @@ func (a *API) contactCommands() (list []command) {
 		code := on("code", "RequireUser"+k.operation+"Confirmation", effect.None, func(ctx context.Context, who audit.Principal, o *object, _ rest.Form) error {
 			return book.RequireConfirmation(ctx, who, o.ID, k.kind, o.Of)
 		})
+		confirm.plain, code.plain = true, true
 		submit := on("submit", "SubmitUser"+k.operation+"Confirmation", effect.None, func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error {
 			_, err := book.SubmitConfirmation(ctx, who, o.ID, k.kind, o.Of, f.Get("code"))
 			return err
@@ -173,6 +179,7 @@ func (a *API) contactCommands() (list []command) {
 		codes := on("codes", "SetUserSecondaryAuth"+k.operation, effect.AddsFactor|effect.RemovesFactor, func(ctx context.Context, who audit.Principal, o *object, _ rest.Form) error {
 			return book.SetSecondaryAuth(ctx, who, o.ID, k.kind, o.Of)
 		})
+		codes.plain = true
 		end := on("delete", "DeleteUser"+k.operation, effect.RemovesFactor, func(ctx context.Context, who audit.Principal, o *object, _ rest.Form) error {
 			return book.Delete(ctx, who, o.ID, k.kind, o.Of)
 		})

@@ -29,7 +29,7 @@ func (a *API) deviceCommands() []command {
 		return device.KInitOrder{Phone: f.Get("phone"), Email: f.Get("email")}
 	}
 	block := func(name string, lock bool, e effect.Set) command {
-		return command{name: name, operation: "LockoutMyDssDevice", effects: does(e), named: lock, about: a.aboutDevice,
+		return command{name: name, operation: "LockoutMyDssDevice", effects: does(e), plain: true, undo: map[bool]string{true: "device-unblock"}[lock], about: a.aboutDevice,
 			do: silent(func(ctx context.Context, who audit.Principal, o *object, _ rest.Form) error {
 				rest.Detail(ctx, fmt.Sprintf("%s lock=%t", o.Of, lock))
 				_, err := devices.SetBlocked(ctx, who, o.ID, o.Of, lock)
@@ -63,7 +63,7 @@ func (a *API) deviceCommands() []command {
 		}, do: silent(func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error {
 			return devices.ResendCode(ctx, who, o.ID, order(f))
 		})},
-		{name: "device-cancel", operation: "DeleteMyDssKInit", effects: does(effect.None), possible: a.connecting, do: silent(func(ctx context.Context, who audit.Principal, o *object, _ rest.Form) error {
+		{name: "device-cancel", operation: "DeleteMyDssKInit", effects: does(effect.None), plain: true, possible: a.connecting, do: silent(func(ctx context.Context, who audit.Principal, o *object, _ rest.Form) error {
 			return devices.DeleteKInit(ctx, who, o.ID)
 		})},
 		{name: "device-assign", operation: "AssignMyDssKey", effects: does(effect.AddsFactor), fields: []field{{name: "kid", required: true, hint: "field.hint.kid"}}, do: silent(func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error {
@@ -92,6 +92,7 @@ func (a *API) aboutDevice(ctx context.Context, o *object) (row, error) {
 		return row{}, err
 	}
 	if i := slices.IndexFunc(info.Devices, func(d device.Device) bool { return d.Kid == o.Of }); i >= 0 {
+		o.Name = deviceName(&info.Devices[i])
 		return rowOfDevice(&info.Devices[i]), nil
 	}
 	return row{}, fault.Newf(fault.NotFound, "the record has no device %.64q: it was deleted, or the link is wrong", o.Of)

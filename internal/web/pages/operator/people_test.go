@@ -38,7 +38,7 @@ func TestOperatorOwnAccount(t *testing.T) {
 		if got[w.Dev.Operator.Login] != marks {
 			t.Errorf("the operator has the marks %q, want %q", got[w.Dev.Operator.Login], marks)
 		}
-		who.Shows(who.Get(at), `<p class="lead">`+w.Dev.Operator.Login+marks+`</p>`)
+		who.Shows(who.Record(at), marks+`<span class="hint">login `+w.Dev.Operator.Login)
 	}
 	for _, command := range []string{"lock", "delete", "disapprove", "sign-out", "login-delete", "password-show", "password-print", "method-delete-password"} {
 		b.Shows(b.Get(at+"/"+command), `<p>This is your own account. You are signed out`)
@@ -65,7 +65,7 @@ func TestCommandsOfMissing(t *testing.T) {
 	b, at := pagetest.Operator(w, w.Dev.Operator.Login), pagetest.PersonAt(id)
 	b.Shows(b.SendCommand(at+"/method-add-password", nil))
 	record := func(id string) string {
-		return pagetest.RequestNumber.ReplaceAllString(b.Shows(b.Get(pagetest.PersonAt(id))).Text, "")
+		return pagetest.RequestNumber.ReplaceAllString(b.Shows(b.Record(pagetest.PersonAt(id))).Text, "")
 	}
 	before, theirs, demo := record(id), record(other), record(w.Dev.User.ID)
 	form := url.Values{
@@ -141,15 +141,15 @@ func TestRulesOfPerson(t *testing.T) {
 	b, at := pagetest.Operator(w, w.Dev.Operator.Login), pagetest.PersonAt(id)
 	const denied, confirmed, notified = "<dt>Denied actions</dt><dd>", "<dt>Actions to confirm</dt><dd>", "<dt>Notifications</dt><dd>"
 	all, fixed := "for the installation</dd>", ` <span class="tag">operators may not change it</span></dd>`
-	b.Shows(b.Get(at), denied+all, confirmed+all, notified+all, "<dt>Ways to sign in and to confirm</dt><dd>for this person alone</dd>")
+	b.Shows(b.Record(at), denied+all, confirmed+all, notified+all, "<dt>Ways to sign in and to confirm</dt><dd>for this person alone</dd>")
 	b.Shows(b.SendCommand("/operator/groups/group-operation?of=Default", url.Values{"fixed": {"false"}, "actions": {"SignDocument"}}))
 	b.Shows(b.SendCommand("/operator/groups/group-access?of=Default", url.Values{"fixed": {"true"}, "actions": {"ChangePin"}}))
-	b.Shows(b.Get(at), denied+"for the group Default"+fixed, confirmed+"for the group Default</dd>", notified+all)
+	b.Shows(b.Record(at), denied+"for the group Default"+fixed, confirmed+"for the group Default</dd>", notified+all)
 	b.Shows(b.SendCommand(at+"/policy-operation", nil))
 	b.Shows(b.SendCommand(at+"/policy-notification", nil))
-	b.Shows(b.Get(at), denied+"for the group Default"+fixed, confirmed+"for this person alone</dd>", notified+"for this person alone</dd>")
+	b.Shows(b.Record(at), denied+"for the group Default"+fixed, confirmed+"for this person alone</dd>", notified+"for this person alone</dd>")
 	b.Header.Set("Accept-Language", "ru")
-	b.Shows(b.Get(at), "для группы Default <span")
+	b.Shows(b.Record(at), "для группы Default <span")
 }
 
 // TestOfferedContacts checks that a record offers only messages that can reach the person, says what
@@ -167,16 +167,18 @@ func TestOfferedContacts(t *testing.T) {
 			}
 		}
 	}
-	add := func(kind, label string) string { return `<a href="` + at + "/" + kind + `-add">` + label + "</a>" }
-	leads(b.Shows(b.Get(at), "cannot be sent by SMS, since no phone is confirmed", "or add one: "+add("phone", "Add a phone")+"</p>", "or add one: "+add("email", "Add an e-mail")+"</p>",
-		"A device cannot be connected", "or add one: "+add("phone", "Add a phone")+" · "+add("email", "Add an e-mail")+"</p>"))
+	add := func(kind, label string) string {
+		return `<a class="btn small" href="` + at + "/" + kind + `-add">` + label + "</a>"
+	}
+	leads(b.Shows(b.Record(at), "cannot be sent by SMS, since no phone is confirmed", "or add one:</p>"+add("phone", "Add a phone"), "or add one:</p>"+add("email", "Add an e-mail"),
+		"A device cannot be connected", "or add one:</p>"+add("phone", "Add a phone")+"\n"+add("email", "Add an e-mail")))
 	for command, want := range map[string]string{"password-sms": "The person has no confirmed phone", "password-email": "The person has no confirmed e-mail", "device-init": "The activation code needs a confirmed phone or e-mail"} {
 		b.Is(b.Get(at+"/"+command), 400, want+"", "in the record, and confirm it.<", `href="`+at+`"`)
 		b.Is(b.Post(at+"/"+command, url.Values{"phone": {phone}, "email": {email}, "destination": {email}}), 400, want)
 	}
 
 	b.Shows(b.SendCommand(at+"/email-confirm?of="+url.QueryEscape(email), nil))
-	p := b.Shows(b.Get(at), "since no phone is confirmed")
+	p := b.Shows(b.Record(at), "since no phone is confirmed")
 	leads(p, "password-email", "device-init")
 	if strings.Contains(p.Text, "since no e-mail") || strings.Contains(p.Text, "cannot be connected") {
 		t.Errorf("the record lacks what is there:\n%s", p.Text)
@@ -199,7 +201,7 @@ func TestOfferedContacts(t *testing.T) {
 	offered("device-init", "", phone, "", email)
 	b.Shows(b.Get(at+"/device-init"), `<option value="`+phone+`" selected>`)
 	b.Shows(b.SendCommand(at+"/device-init", url.Values{"phone": {phone}, "email": {""}}), "data:image/gif;base64,")
-	leads(b.Shows(b.Get(at)), "password-sms", "password-email", "device-send", "device-code")
+	leads(b.Shows(b.Record(at)), "password-sms", "password-email", "device-send", "device-code")
 	b.Is(b.Get(at+"/device-init"), 400, "A device is being connected already")
 	offered("device-send", email)
 	b.Shows(b.SendCommand(at+"/device-send", url.Values{"email": {email}}), "The QR code is on its way")
@@ -227,7 +229,7 @@ func TestNumbersOfName(t *testing.T) {
 	b.Header.Set("Accept-Language", "ru")
 	b.Is(b.SendCommand(at+"/dn", name("500100732258", "11223344596")), 400, "ИНН: контрольные цифры не сходятся, хотя бы одна цифра неверна. СНИЛС: контрольные цифры не сходятся", "Номера верны: сохранить их как есть")
 	b.Header.Set("Accept-Language", "en")
-	if p := b.Shows(b.Get(at)); strings.Contains(p.Text, "INN=") {
+	if p := b.Shows(b.Record(at)); strings.Contains(p.Text, "INN=") {
 		t.Error("a refused name is saved")
 	}
 	b.Shows(b.SendCommand(at+"/dn", name("007707083893", "11223344595")), "The name is changed", "SNILS=11223344595")
@@ -264,7 +266,7 @@ func TestCancelledAgain(t *testing.T) {
 	demo = pagetest.New(t, w.Server)
 	demo.Shows(demo.SignIn("/start", w.Dev.User.Login, w.Dev.User.Password))
 	demo.Shows(demo.Upload("/sign", map[string]string{"certificate": "1"}, pagetest.File{Field: "file", Name: "a.txt", Content: "text"}))
-	cancel := b.Find(b.Get(at), regexp.MustCompile(`href="(`+at+`/operation-cancel\?of=[^"]+)"`))[1]
+	cancel := b.Find(b.Record(at), regexp.MustCompile(`action="(`+at+`/operation-cancel\?of=[^"]+)"`))[1]
 	b.Shows(b.Get(cancel), "Sign a document", "Waits for confirmation", "a.txt")
 	b.Shows(b.SendCommand(cancel, nil), "The operation is cancelled")
 	b.Shows(b.Get(cancel), "Cancelled")

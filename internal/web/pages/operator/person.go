@@ -24,70 +24,145 @@ import (
 	"tamga/internal/web/rest"
 )
 
-// personView is the record of a user.
+// personView is a page of the record of a user.
 type personView struct {
+	ID, Name, Login, Group, Initials string
+
 	Bar    string   // key of what keeps the user from signing in; "": nothing
 	Marks  []string // keys, see marksOf
-	Name   string
-	Groups []recordSection
+	Tabs   []view.Tab
+	Acts   []link // beside the name
+	Lead   *overview
+	Tables []table
 }
 
-// recordSection is a part of a record: facts and what can be done about them.
-type recordSection = table
+// overview is the first page of a record.
+type overview struct {
+	Attention          []item
+	Ways, Certificates []item
+	Facts              table
+	Acts               []link // less usual ones
+}
 
-// person is the whole record of a user.
-func (a *API) person(ctx context.Context, r struct {
+// item is a thing in a list: a sign, a name and what can be done about it.
+type item struct {
+	Icon, Kind  string // Kind is that of the sign and of the tag: good, warn, bad, or "" for neither
+	Title, Hint string
+	Tag         string // a word for its state; "": none
+	Commands    []link
+}
+
+// Disc is the class of the sign.
+func (i item) Disc() string { return cmp.Or(i.Kind, "off") }
+
+// section reads a part of a record.
+type section = func(context.Context, audit.Principal, user.Info) (table, error)
+
+// personTab is a page of a record, below the first one.
+type personTab struct {
+	at, key  string
+	sections func(a *API) []section
+	hidden   bool // the list of pages does not have it: the button "Change" leads to it
+}
+
+var personTabs = []personTab{
+	{at: "/sign-in", key: "person.sign_in", sections: func(a *API) []section { return []section{a.personSignIn, a.personContacts} }},
+	{at: "/certificates", key: "person.certificates", sections: func(a *API) []section { return []section{a.personCertificates, a.personRequests} }},
+	{at: "/devices", key: "person.devices", sections: func(a *API) []section { return []section{a.personDevices} }},
+	{at: "/operations", key: "person.tab_operations", sections: func(a *API) []section { return []section{a.personOperations} }},
+	{at: "/rules", key: "person.tab_rules", sections: func(a *API) []section { return []section{a.personRules, a.personPolicies} }},
+	{at: "/account", key: "person.account", hidden: true, sections: func(a *API) []section { return []section{a.personAccount} }},
+}
+
+// onPerson asks for a page of a record. Of is what Done was done to.
+type onPerson struct {
 	ID   string `path:"id"`
 	Done string `query:"done"`
-}) (view.View, error) {
-	who, id := rest.Caller(ctx), strings.ToLower(r.ID)
-	info, err := a.People.ByID(ctx, who, id)
-	if err != nil {
-		return view.View{}, err
+	Of   string `query:"of"`
+}
+
+// record begins a page of the record of a user.
+func (a *API) record(ctx context.Context, id, at string) (v personView, info user.Info, err error) {
+	who := rest.Caller(ctx)
+	if info, err = a.People.ByID(ctx, who, strings.ToLower(id)); err != nil {
+		return v, info, err
 	}
-	v := personView{Name: nameOf(info), Marks: marksOf(who, info)}
-	if info.Locked {
-		v.Bar = barKey(info)
+	name := cmp.Or(view.Visible(strings.Join(strings.Fields(info.DisplayName), " ")), nameOf(info))
+	v = personView{ID: info.ID, Name: name, Login: info.Login, Group: info.Group, Initials: view.Initials(name), Marks: marksOf(who, info)}
+	commands := []string{"lock"}
+	switch {
+	case unapproved(info):
+		v.Bar, commands = barKey(info), []string{"approve", "lock"}
+	case info.Locked:
+		v.Bar, commands = barKey(info), []string{"unlock"}
 	}
-	sections := []func(context.Context, audit.Principal, user.Info) (table, error){
-		a.personAccount, a.personContacts, a.personSignIn, a.personDevices, a.personCertificates, a.personRequests, a.personOperations, a.personRules, a.personPolicies,
+	if v.Acts, err = a.acts(ctx, objectOf(info), commands...); err != nil {
+		return v, info, err
 	}
-	v.Groups = make([]recordSection, len(sections))
-	parts := make([]func() error, len(sections))
-	for i, read := range sections {
-		parts[i] = func() (err error) {
-			v.Groups[i], err = read(ctx, who, info)
-			return err
+	if last := len(commands) - 1; commands[last] == "lock" {
+		v.Acts[last].Class = "danger"
+	}
+	v.Tabs = []view.Tab{{Address: personAt(info.ID), Key: "person.overview", Here: at == ""}}
+	for _, t := range personTabs {
+		if !t.hidden {
+			v.Tabs = append(v.Tabs, view.Tab{Address: personAt(info.ID) + t.at, Key: t.key, Here: at == t.at})
 		}
 	}
-	if err := view.Concurrently(parts...); err != nil {
-		return view.View{}, err
-	}
+	v.Tabs = append(v.Tabs, view.Tab{Address: personAt(info.ID) + "/history", Key: "history.title", Here: at == "/history"})
+	return v, info, nil
+}
+
+// shown returns a page of a record.
+func (a *API) shown(ctx context.Context, v personView, r onPerson) (view.View, error) {
 	shown := a.office(ctx, "person", "person.title", r.Done, v)
 	shown.About = v.Name
+	if d := a.commandsByName[r.Done]; d != nil && d.undo != "" {
+		undo, err := a.acts(ctx, &object{ID: v.ID, Of: r.Of}, d.undo)
+		if err != nil {
+			return view.View{}, err
+		}
+		page := shown.Content.(operatorView)
+		page.Undo = &undo[0]
+		shown.Content = page
+	}
 	return shown, nil
 }
 
-// links returns the links to commands on a user.
-func (a *API) links(id, of string, names ...string) (list []link) {
-	for _, name := range names {
-		list = append(list, a.commandLink(peopleCommands, id, name, of))
+// personPage makes the function of a page of a record.
+func (a *API) personPage(t personTab) func(context.Context, onPerson) (view.View, error) {
+	return func(ctx context.Context, r onPerson) (view.View, error) {
+		v, info, err := a.record(ctx, r.ID, t.at)
+		if err != nil {
+			return view.View{}, err
+		}
+		sections := t.sections(a)
+		v.Tables = make([]table, len(sections))
+		parts := make([]func() error, len(sections))
+		for i, read := range sections {
+			parts[i] = func() (err error) {
+				v.Tables[i], err = read(ctx, rest.Caller(ctx), info)
+				return err
+			}
+		}
+		if err := view.Concurrently(parts...); err != nil {
+			return view.View{}, err
+		}
+		return a.shown(ctx, v, r)
 	}
-	return list
 }
 
-// linksFrom are links in a list of many people, which the commands on something of one lead back to.
-// from is one of lists, or "" on the page of the person.
-func (a *API) linksFrom(from, id, of string, names ...string) []link {
-	links := a.links(id, of, names...)
-	if from == "" {
-		return links
-	}
-	for i := range links {
-		links[i].Address += "&" + fromField + "=" + from // after of
-	}
-	return links
+// objectOf returns a user as the object of commands.
+func objectOf(u user.Info) *object {
+	return &object{ID: u.ID, Name: nameOf(u), Note: noteOf(u), back: personAt(u.ID)}
 }
+
+// thingOf returns something of a user as the object of commands, by the name that people know it by, "" for the same.
+func thingOf(u user.Info, of, name string) *object {
+	return &object{ID: u.ID, Of: of, Name: cmp.Or(name, of), back: personAt(u.ID)}
+}
+
+// unapproved reports whether nothing but an approval keeps a user from signing in, so that an unlock would end nothing.
+func unapproved(u user.Info) bool { return u.Unapproved && u.LockedAt.IsZero() }
 
 // lists are the lists of many people whose rows have commands on one of them.
 var lists = map[string]string{"requests": "/operator/requests", "operations": "/operator/operations", "tokens": "/operator/tokens"}
@@ -103,47 +178,26 @@ func (a *API) personAccount(ctx context.Context, who audit.Principal, u user.Inf
 		return table{}, err
 	}
 	t := table{Title: "person.account", Facts: true}
-	t.Rows = append(t.Rows, fact("people.name", cell{Text: u.DisplayName}), fact("column.Rdn", cell{Text: u.Name}), fact("column.Group", cell{Text: u.Group}),
-		fact("person.created", cell{At: u.CreatedAt}), fact("people.seen", seenCell(u)), fact("person.id", cell{Text: u.ID, Code: true}))
+	t.Rows = append(t.Rows, fact("people.name", cell{Text: u.DisplayName}), fact("column.Rdn", cell{Text: u.Name}), fact("column.Group", cell{Text: u.Group}))
 	for _, l := range logins {
 		login := row{Cells: []cell{{Key: "column.Login"}, {Text: l.Login}}}
 		if l.Issuer != a.People.LocalIssuer {
 			login.Cells[1].Text += " – " + l.Issuer
-			login.Commands = a.links(u.ID, l.Issuer, "login-external-delete")
+			if login.Commands, err = a.acts(ctx, thingOf(u, l.Issuer, ""), "login-external-delete"); err != nil {
+				return table{}, err
+			}
 		}
 		t.Rows = append(t.Rows, login)
 	}
-	state, approval := cell{Key: "person.open"}, "disapprove"
-	unapproved := u.Unapproved && u.LockedAt.IsZero() // and nothing else that an unlock would end
-	switch {
-	case unapproved:
-		state = cell{Key: "people.unapproved"}
-	case u.Locked:
-		state = cell{Key: "people.locked"}
+	names := []string{"name", "dn", "group", "login", "login-delete"}
+	if u.Login == "" {
+		names = names[:4]
 	}
-	if u.Unapproved {
-		approval = "approve"
-	}
-	t.Rows = append(t.Rows, fact("certificate.state", state))
-	if !u.LockedAt.IsZero() {
-		t.Rows = append(t.Rows, fact("person.lock_at", cell{At: u.LockedAt}))
-	}
-	if !u.Locked || unapproved {
-		t.Commands = a.links(u.ID, "", "lock")
-	}
-	switch {
-	case u.LockedAt.After(a.Now()):
-		t.Commands = append(t.Commands, a.links(u.ID, "", "lock-cancel")...)
-	case u.Locked && !unapproved:
-		t.Commands = append(t.Commands, a.links(u.ID, "", "unlock")...)
-	}
-	t.Commands = append(t.Commands, a.links(u.ID, "", "sign-out", "name", "dn", "group", "login", "login-delete")...)
 	if len(a.People.Issuers) > 0 {
-		t.Commands = append(t.Commands, a.links(u.ID, "", "login-external")...)
+		names = append(names, "login-external")
 	}
-	t.Commands = append(t.Commands, a.links(u.ID, "", approval, "delete")...)
-	t.Commands = append(t.Commands, link{personAt(u.ID) + "/history", "history.title"})
-	return t, nil
+	t.Commands, err = a.acts(ctx, objectOf(u), names...)
+	return t, err
 }
 
 // contactKinds are the kinds of contacts with their names in addresses and operations, and the fault
@@ -191,14 +245,31 @@ func (a *API) personContacts(ctx context.Context, who audit.Principal, u user.In
 			if c.Confirmed {
 				names = []string{"primary", "notification", "codes", "delete"}
 			}
-			for _, n := range names {
-				r.Commands = append(r.Commands, a.links(u.ID, c.Value, k.name+"-"+n)...)
+			if c.SecondaryAuth {
+				names = slices.DeleteFunc(names, func(n string) bool { return n == "codes" })
+			}
+			for i := range names {
+				names[i] = k.name + "-" + names[i]
+			}
+			if r.Commands, err = a.acts(ctx, thingOf(u, c.Value, ""), names...); err != nil {
+				return t, err
+			}
+			for i := range r.Commands { // what a contact has can be taken away
+				l := &r.Commands[i]
+				switch has, is := map[string]bool{k.name + "-primary": c.Primary, k.name + "-notification": c.Notification}[names[i]]; {
+				case is && has:
+					l.Key += ".off"
+					fallthrough
+				case is:
+					l.Values = []formValue{{"has", strconv.FormatBool(!has)}}
+				}
 			}
 			t.Rows = append(t.Rows, r)
 		}
 	}
-	t.Commands = a.links(u.ID, "", "phone-add", "email-add")
-	return t, nil
+	var err error
+	t.Commands, err = a.acts(ctx, objectOf(u), "phone-add", "email-add")
+	return t, err
 }
 
 // useOf returns the key of what a method at a level is for.
@@ -222,23 +293,33 @@ func (a *API) personSignIn(ctx context.Context, who audit.Principal, u user.Info
 	for _, m := range scheme {
 		method, _ := signin.MethodNamed(m.MethodURI)
 		has[method.Route] = true
-		t.Rows = append(t.Rows, row{
-			Cells: []cell{{Key: "method." + method.Route}, {Key: useOf(method, m.Level)}}, Commands: a.links(u.ID, "", "method-delete-"+method.Route),
-		})
+		commands, err := a.acts(ctx, objectOf(u), "method-delete-"+method.Route)
+		if err != nil {
+			return t, err
+		}
+		t.Rows = append(t.Rows, row{Cells: []cell{{Key: "method." + method.Route}, {Key: useOf(method, m.Level)}}, Commands: commands})
 	}
+	var names []string
 	for _, m := range a.SignIns.Methods() {
 		if m.Route != "" && !has[m.Route] {
-			t.Commands = append(t.Commands, a.links(u.ID, "", "method-add-"+m.Route)...)
+			names = append(names, "method-add-"+m.Route)
 		}
 	}
-	passwords, lacks, err := a.passwordLinks(ctx, u)
+	passwords, lacks, err := a.passwordActs(ctx, u)
 	if err != nil {
 		return t, err
 	}
-	t.Commands, t.Lacks = slices.Concat(t.Commands, passwords, a.links(u.ID, "", "token-set", "token-app")), lacks
+	t.Lacks = lacks
+	if t.Commands, err = a.acts(ctx, objectOf(u), slices.Concat(names, passwords, []string{"token-set", "token-app"})...); err != nil {
+		return t, err
+	}
 	switch token, err := a.OneTime.Token(ctx, who, u.ID); {
 	case err == nil:
-		t.Rows = append(t.Rows, row{Cells: []cell{{Key: "person.token"}, tokenCell(view.VisitorOf(ctx).Words, token)}, Commands: a.links(u.ID, token.Serial, "token-sync", "token-remove")})
+		commands, err := a.acts(ctx, thingOf(u, token.Serial, ""), "token-sync", "token-remove")
+		if err != nil {
+			return t, err
+		}
+		t.Rows = append(t.Rows, row{Cells: []cell{{Key: "person.token"}, tokenCell(view.VisitorOf(ctx).Words, token)}, Commands: commands})
 	case !fault.Is(err, fault.KeyNotFound):
 		return t, err
 	}
@@ -247,14 +328,21 @@ func (a *API) personSignIn(ctx context.Context, who audit.Principal, u user.Info
 	}
 	passkeys, err := a.Passkeys.List(ctx, who, u.ID)
 	for _, p := range passkeys {
-		t.Rows = append(t.Rows, row{Cells: []cell{{Key: "person.passkey"}, {Text: p.Name}}, Commands: a.links(u.ID, p.ID, "passkey-remove")})
+		commands, err := a.acts(ctx, thingOf(u, p.ID, p.Name), "passkey-remove")
+		if err != nil {
+			return t, err
+		}
+		t.Rows = append(t.Rows, row{Cells: []cell{{Key: "person.passkey"}, {Text: p.Name}}, Commands: commands})
 	}
 	return t, err
 }
 
+// deviceName returns the name by which people know a device.
+func deviceName(d *device.Device) string { return cmp.Or(d.Name, d.Kid) }
+
 // rowOfDevice describes a device.
 func rowOfDevice(d *device.Device) row {
-	return row{Cells: []cell{{Text: cmp.Or(d.Name, d.Kid)}, {Key: "device.state." + strings.ReplaceAll(d.State(), ",", "_")}, {At: d.NotAfter}}}
+	return row{Cells: []cell{{Text: deviceName(d)}, {Key: "device.state." + strings.ReplaceAll(d.State(), ",", "_")}, {At: d.NotAfter}}}
 }
 
 func (a *API) personDevices(ctx context.Context, who audit.Principal, u user.Info) (table, error) {
@@ -272,7 +360,9 @@ func (a *API) personDevices(ctx context.Context, who audit.Principal, u user.Inf
 			names = []string{"device-block", "device-delete"}
 		}
 		r := rowOfDevice(&d)
-		r.Commands = a.links(u.ID, d.Kid, names...)
+		if r.Commands, err = a.acts(ctx, thingOf(u, d.Kid, deviceName(&d)), names...); err != nil {
+			return t, err
+		}
 		t.Rows = append(t.Rows, r)
 	}
 	sending := a.Devices.Sending()
@@ -281,9 +371,12 @@ func (a *API) personDevices(ctx context.Context, who audit.Principal, u user.Inf
 		return t, err
 	}
 	if !takes {
-		what := missing{Key: "lack.device-init"}
-		for _, name := range a.codeKinds() {
-			what.Commands = append(what.Commands, a.links(u.ID, "", name+"-add")...)
+		what, kinds := missing{Key: "lack.device-init"}, a.codeKinds()
+		for i := range kinds {
+			kinds[i] += "-add"
+		}
+		if what.Commands, err = a.acts(ctx, objectOf(u), kinds...); err != nil {
+			return t, err
 		}
 		t.Lacks = append(t.Lacks, what)
 	}
@@ -301,14 +394,18 @@ func (a *API) personDevices(ctx context.Context, who audit.Principal, u user.Inf
 		if takes && sending.Code {
 			names = append(names, "device-code")
 		}
-		t.Rows = append(t.Rows, row{
-			Cells: []cell{{Text: k.Kid}, {Key: "person.device_to_be"}, {At: k.NotAfter}}, Commands: a.links(u.ID, "", append(names, "device-cancel")...),
-		})
-	} else if takes {
-		t.Commands = a.links(u.ID, "", "device-init")
+		commands, err := a.acts(ctx, objectOf(u), append(names, "device-cancel")...)
+		if err != nil {
+			return t, err
+		}
+		t.Rows = append(t.Rows, row{Cells: []cell{{Text: k.Kid}, {Key: "person.device_to_be"}, {At: k.NotAfter}}, Commands: commands})
 	}
-	t.Commands = append(t.Commands, a.links(u.ID, "", "device-assign")...)
-	return t, nil
+	names := []string{"device-init", "device-assign"}
+	if info.KInit != nil || !takes {
+		names = names[1:]
+	}
+	t.Commands, err = a.acts(ctx, objectOf(u), names...)
+	return t, err
 }
 
 // tokenCell describes a token for one-time passwords.
@@ -336,9 +433,12 @@ func (a *API) personCertificates(ctx context.Context, _ audit.Principal, u user.
 		number, r := strconv.FormatInt(c.ID, 10), certificateRow(view.VisitorOf(ctx).Words, c)
 		switch c.Status {
 		case keys.Active:
-			r.Commands = a.links(u.ID, number, "certificate-hold", "certificate-revoke")
+			r.Commands, err = a.acts(ctx, thingOf(u, number, ""), "certificate-hold", "certificate-revoke")
 		case keys.Hold:
-			r.Commands = a.links(u.ID, number, "certificate-unhold", "certificate-revoke")
+			r.Commands, err = a.acts(ctx, thingOf(u, number, ""), "certificate-unhold", "certificate-revoke")
+		}
+		if err != nil {
+			return t, err
 		}
 		t.Rows = append(t.Rows, r)
 	}
@@ -352,7 +452,11 @@ func (a *API) personRequests(ctx context.Context, _ audit.Principal, u user.Info
 		return t, err
 	}
 	for _, q := range list {
-		t.Rows = append(t.Rows, a.requestRow(q, ""))
+		r, err := a.requestRow(ctx, q, "")
+		if err != nil {
+			return t, err
+		}
+		t.Rows = append(t.Rows, r)
 	}
 	return t, nil
 }
@@ -365,10 +469,11 @@ func (a *API) personOperations(ctx context.Context, _ audit.Principal, u user.In
 	}
 	for _, o := range list {
 		rest.Afterwards(ctx, o)
-		t.Rows = append(t.Rows, row{
-			Cells:    []cell{{Text: o.ID, Code: true}, {Key: "operation." + string(o.State)}, {At: o.CreatedAt}, {Text: documentNames(o)}},
-			Commands: a.links(u.ID, o.ID, "operation-cancel"),
-		})
+		commands, err := a.acts(ctx, thingOf(u, o.ID, ""), "operation-cancel")
+		if err != nil {
+			return t, err
+		}
+		t.Rows = append(t.Rows, row{Cells: []cell{{Text: o.ID, Code: true}, {Key: "operation." + string(o.State)}, {At: o.CreatedAt}, {Text: documentNames(o)}}, Commands: commands})
 	}
 	return t, nil
 }
@@ -428,14 +533,14 @@ func (a *API) personPolicies(ctx context.Context, who audit.Principal, u user.In
 		}
 		t.Rows = append(t.Rows, row{Cells: []cell{{Key: "action." + action.String()}, may, asks}})
 	}
-	for _, p := range []struct {
-		setting policy.Setting
-		command string
-	}{{access, "policy-access"}, {operation, "policy-operation"}} {
-		if !p.setting.Fixed {
-			t.Commands = append(t.Commands, a.links(u.ID, "", p.command)...)
-		}
+	names := []string{"policy-notification"}
+	if !operation.Fixed {
+		names = append(names, "policy-operation")
 	}
-	t.Commands = append(t.Commands, a.links(u.ID, "", "policy-notification")...)
-	return t, nil
+	if !access.Fixed {
+		names = append(names, "policy-access")
+	}
+	slices.Reverse(names)
+	t.Commands, err = a.acts(ctx, objectOf(u), names...)
+	return t, err
 }

@@ -94,7 +94,10 @@ func (a *API) search(ctx context.Context, text, after string) (s searched, peopl
 	}
 	t := table{Title: "requests.title", Head: slices.Insert(slices.Clone(requestHead), 1, "person.title")}
 	for _, q := range requests[:min(len(requests), foundRows)] {
-		r := a.requestRow(q, "")
+		r, err := a.requestRow(ctx, q, "")
+		if err != nil {
+			return s, people, err
+		}
 		r.Cells, holders = slices.Insert(r.Cells, 1, holders[0]), holders[1:]
 		t.Rows = append(t.Rows, r)
 	}
@@ -108,11 +111,15 @@ func (a *API) search(ctx context.Context, text, after string) (s searched, peopl
 	add(len(certificates), t)
 	t = table{Title: "operations.title", Head: operationHead}
 	for _, o := range underWay[:min(len(underWay), foundRows)] {
-		t.Rows = append(t.Rows, a.underWayRow(&o))
+		r, err := a.underWayRow(ctx, &o)
+		if err != nil {
+			return s, people, err
+		}
+		t.Rows = append(t.Rows, r)
 	}
 	add(len(underWay), t)
 	if a.may(who, Auditor) {
-		s.Log = link{"/operator/audit?" + url.Values{"q": {text}}.Encode(), "search.log"}
+		s.Log = link{Address: "/operator/audit?" + url.Values{"q": {text}}.Encode(), Key: "search.log"}
 	}
 	return s, people, nil
 }

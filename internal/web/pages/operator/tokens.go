@@ -48,7 +48,9 @@ func (a *API) tokens(ctx context.Context, r struct {
 		}
 		line := row{Cells: []cell{{Text: x.Serial}, {Key: "token.kind." + strings.ToLower(string(x.Type))}, owner, state, {At: x.CreatedAt}}}
 		if x.UserID != "" && owner.Text != x.UserID { // a person whom the operator reaches
-			line.Commands = a.linksFrom("tokens", x.UserID, x.Serial, "token-sync")
+			if line.Commands, err = a.acts(ctx, &object{ID: x.UserID, Of: x.Serial, from: "tokens"}, "token-sync"); err != nil {
+				return view.View{}, err
+			}
 		}
 		for _, n := range names {
 			line.Commands = append(line.Commands, a.commandLink("/operator/tokens", "", n, x.Serial))

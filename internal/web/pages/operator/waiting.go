@@ -26,16 +26,17 @@ var requestHead = []string{"requests.number", "requests.kind", "requests.subject
 
 // requestRow describes a request and, if it waits, what can be done about it. from is the list
 // that it is in, see lists.
-func (a *API) requestRow(q *keys.Request, from string) row {
+func (a *API) requestRow(ctx context.Context, q *keys.Request, from string) (r row, err error) {
 	number := strconv.FormatInt(q.ID, 10)
-	r := row{Cells: []cell{
+	r = row{Cells: []cell{
 		{Text: number}, {Key: "requests.kind." + q.Type.String()}, {Text: cmp.Or(view.PersonIn(q.Subject), "№ "+strconv.FormatInt(q.CertificateID, 10))}, {Text: q.AuthorityName},
 		{At: q.CreatedAt}, {Key: "requests.status." + q.Status.String()},
 	}}
 	if q.Status == keys.Pending {
-		r.Commands = a.linksFrom(from, q.UserID, number, "request-approve", "request-reject")
+		r.Commands, err = a.acts(ctx, &object{ID: q.UserID, Of: number, from: from}, "request-approve")
+		r.Commands[0].Key = "requests.look"
 	}
-	return r
+	return r, err
 }
 
 // requests lists the requests that wait, of all users within reach.
@@ -57,7 +58,10 @@ func (a *API) requests(ctx context.Context, r struct {
 	}
 	t := table{Title: "requests.title", Head: slices.Insert(slices.Clone(requestHead), 1, "person.title"), Empty: "requests.none"}
 	for i, q := range list {
-		r := a.requestRow(q, "requests")
+		r, err := a.requestRow(ctx, q, "requests")
+		if err != nil {
+			return view.View{}, err
+		}
 		r.Cells = slices.Insert(r.Cells, 1, people[i])
 		t.Rows = append(t.Rows, r)
 	}
@@ -70,11 +74,12 @@ func (a *API) requests(ctx context.Context, r struct {
 var operationHead = []string{"person.title", "signed.operation", "operations.action", "certificate.state", "person.begun"}
 
 // underWayRow describes an operation under way.
-func (a *API) underWayRow(o *operation.UnderWay) row {
+func (a *API) underWayRow(ctx context.Context, o *operation.UnderWay) (row, error) {
+	commands, err := a.acts(ctx, &object{ID: o.UserID, Of: o.ID, from: "operations"}, "operation-cancel")
 	return row{
 		Cells:    []cell{{Text: cmp.Or(o.Login, o.DisplayName, o.UserID), Address: personAt(o.UserID)}, {Text: o.ID, Code: true}, {Key: "action." + o.Action}, {Key: "operation." + string(o.State)}, {At: o.CreatedAt}},
-		Commands: a.linksFrom("operations", o.UserID, o.ID, "operation-cancel"),
-	}
+		Commands: commands,
+	}, err
 }
 
 // underWay lists the operations under way of all users within reach, the oldest first.
@@ -93,7 +98,11 @@ func (a *API) underWay(ctx context.Context, r struct {
 	}
 	t := table{Title: "operations.title", Head: operationHead, Empty: "operations.none"}
 	for _, o := range list {
-		t.Rows = append(t.Rows, a.underWayRow(&o))
+		r, err := a.underWayRow(ctx, &o)
+		if err != nil {
+			return view.View{}, err
+		}
+		t.Rows = append(t.Rows, r)
 	}
 	if len(list) == pageRows {
 		last := list[len(list)-1]
@@ -219,7 +228,7 @@ func (a *API) approvalRequest(ctx context.Context, r struct {
 	}
 	// The form of a request that was made on a page is at the address that it was sent to.
 	if open && onPage && h.Requester == who.UserID {
-		t.Commands = append(t.Commands, link{formAgain(call.Target, h.ID), "approvals.again"})
+		t.Commands = append(t.Commands, link{Address: formAgain(call.Target, h.ID), Key: "approvals.again"})
 	}
 	return a.office(ctx, "sections", "approvals.title", "", sections{Tables: []table{t}}), nil
 }

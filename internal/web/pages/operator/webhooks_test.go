@@ -39,7 +39,7 @@ func TestWebhookPages(t *testing.T) {
 	at := b.Find(b.Shows(b.Get("/operator/webhooks")), regexp.MustCompile(`href="(/operator/webhooks/[0-9a-f-]{36})"`))[1]
 	id := strings.TrimPrefix(at, "/operator/webhooks/")
 	act := func(name string) string { return "/operator/webhooks/webhook-" + name + "?of=" + id }
-	b.Shows(b.Get(at), system.URL+"/a", "all events", "No message has been sent")
+	b.Shows(b.Record(at), system.URL+"/a", "all events", "No message has been sent")
 
 	answer <- 200
 	b.Shows(b.SendCommand(act("test"), nil), "The system has taken the message.")
@@ -56,9 +56,9 @@ func TestWebhookPages(t *testing.T) {
 	// A delivery that fails, and what the page says of it.
 	w.Register()
 	<-got
-	for !strings.Contains(b.Shows(b.Get(at)).Text, "answered 500") { // until the outcome is recorded
+	for !strings.Contains(b.Shows(b.Record(at)).Text, "answered 500") { // until the outcome is recorded
 	}
-	ru.Shows(ru.Get(at), "не доставлено", "Система ответила кодом 500, а нужен 2xx.", "message-again")
+	ru.Shows(ru.Record(at), "не доставлено", "Система ответила кодом 500, а нужен 2xx.", "message-again")
 
 	b.Shows(b.Get(act("change")), `value="`+system.URL+`/a"`)
 	p := b.Shows(b.SendCommand(act("change"), url.Values{"address": {system.URL + "/b"}, "events": {"UserDeleted"}}), "The webhook is changed", system.URL+"/b")

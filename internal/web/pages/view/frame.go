@@ -136,9 +136,9 @@ func tabsFor(v *Visitor, who audit.Principal, waiting int) (shown, menu []Tab) {
 	return shown, menu
 }
 
-// initials returns the letters of the sign of a person: those that two words of a name begin with, or the first two of a
+// Initials returns the letters of the sign of a person: those that two words of a name begin with, or the first two of a
 // login.
-func initials(name string) string {
+func Initials(name string) string {
 	words := strings.Fields(name)
 	if len(words) > 1 {
 		words = []string{firstLetters(words[0], 1), firstLetters(words[1], 1)}
@@ -167,7 +167,7 @@ func (v View) Render(ctx context.Context) (rest.Page, error) {
 		name, waiting = visitor.Person(ctx, who)
 		f.Name = cmp.Or(Visible(strings.Join(strings.Fields(name), " ")), who.Login)
 	}
-	f.Initials = initials(f.Name)
+	f.Initials = Initials(f.Name)
 	f.Tabs, f.Menu = tabsFor(visitor, who, waiting)
 	var text bytes.Buffer
 	err := w.templates[v.Template]().ExecuteTemplate(&text, "frame", f)
