@@ -162,6 +162,11 @@ var rows = []row{
 	{name: "operator", who: operator, path: "/operator"},
 	{name: "operator-people", who: operator, path: "/operator/people"},
 	{name: "operator-people-none", who: operator, path: "/operator/people?column0=Login&operation0=Equal&value0=unknown"},
+	{name: "operator-people-chosen", who: operator, path: "/operator/people", do: func(b *tab) {
+		b.press(`input[name=person]`)
+		b.press(`button[value=lock]`)
+		b.wait(`main form[method=post] button.sure`)
+	}},
 	{name: "operator-register", who: operator, path: "/operator/people/new"},
 	{name: "operator-person", who: operator, path: "/operator/people", do: firstPerson},
 	{name: "operator-lock", who: operator, path: "/operator/people", do: func(b *tab) {

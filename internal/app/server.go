@@ -217,7 +217,8 @@ func (m *serverMaker) mountPages(context.Context) error {
 	}
 	m.whole = rest.Front(m.mux, m.log, m.requests, m.tracer, &m.missing)
 	office := m.operatorServices(m.users, m.server.operations, m.version, m.storage.Storage.Ready)
-	described := reference.Deps{Description: m.description, Trials: reference.Trials{Send: rest.Inner(m.whole), Devices: ofDevices(m.surfaces)}}
+	office.Send = rest.Inner(m.whole)
+	described := reference.Deps{Description: m.description, Trials: reference.Trials{Send: office.Send, Devices: ofDevices(m.surfaces)}}
 	api := m.newPages(m.trial, m.server.operations, m.documents, m.svs, office, described)
 	routes := mountPages(m.mux, &m.missing, api, pagesGate(m.usersGate, m.userRoutes))
 	m.server.audited = append(m.server.audited, auditedNames(routes)...)

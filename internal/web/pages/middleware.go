@@ -89,6 +89,7 @@ func (a *API) person(ctx context.Context, who audit.Principal) (name string, wai
 // the sign-in. A form says that it was not carried out, because a person would not see that from
 // a page to sign in. The script of an upload shows this at the form, which keeps its files.
 func (a *API) Present(ctx context.Context, err error) rest.Refusal {
+	view.Note(ctx, err)
 	v := view.VisitorOf(ctx)
 	f, ok := fault.As(err)
 	if !ok {

@@ -129,7 +129,7 @@ func New(s Settings, d Deps) *API {
 	a.sign = sign.New(d.Sign)
 	d.Confirm.Now, d.Confirm.Clients, d.Confirm.Address, d.Confirm.Proved = d.Now, clients, s.Address, a.account.Proved
 	a.confirm = confirm.New(d.Confirm)
-	d.Operator.Now = d.Now
+	d.Operator.Now, d.Operator.Address = d.Now, s.Address
 	a.operator = operator.New(d.Operator)
 	d.Reference.Address = s.Address
 	a.reference = reference.New(d.Reference)

@@ -9,6 +9,7 @@ package operator
 import (
 	"context"
 	"embed"
+	"net/http"
 	"time"
 
 	"tamga/internal/domain/approval"
@@ -60,7 +61,10 @@ type Deps struct {
 	Sources func() []SourceState
 	// CheckTSP requests a time stamp from a registered service and checks it.
 	CheckTSP func(ctx context.Context, service policy.TSPService) ([]Fact, error)
-	Now      func() time.Time
+	// Send sends a request through all steps of the server, see [rest.Inner], to an address below Address.
+	Send    func(ctx context.Context, method, target string, header http.Header, body string, most int) (rest.InnerReply, error)
+	Address string // public address, without a slash at the end
+	Now     func() time.Time
 }
 
 // API serves the pages of operators.

@@ -26,7 +26,7 @@ func TestSearchBox(t *testing.T) {
 	serial := p.Find(b.Get(pagetest.PersonAt(p.Id)+"/certificates"), regexp.MustCompile(`<code>([0-9A-Fa-f: ]{16,})</code>`))[1]
 	at := func(text string) string { return "/operator/people?" + url.Values{"q": {text}}.Encode() }
 	for _, text := range []string{"елкин петр", "ильич ё", "112-233-445 95", "+7 925 000-00-78", p.Dev.User.Login[:3]} {
-		b.Shows(b.Get(at(text)), "1 person found", pagetest.PersonAt(p.Id), "Requests for certificates", "Certificates</h2>", "Operations under way", operation, "<details><summary>More conditions")
+		b.Shows(b.Get(at(text)), "1 person found", pagetest.PersonAt(p.Id), "Requests for certificates", "Certificates</h2>", "Operations under way", operation, `<details class="inline"><summary>`)
 	}
 	b.Shows(b.Get(at(serial)), "0 people found", "1 found", serial, pagetest.PersonAt(p.Id))
 	b.Shows(b.Get(at(serial[:8])), "0 people found", serial)
@@ -41,7 +41,7 @@ func TestSearchBox(t *testing.T) {
 		}
 	}
 	// The conditions are folded unless they are used.
-	b.Shows(b.Get("/operator/people?column0=Login&operation0=Like&value0=demo"), "<details open><summary>More conditions")
+	b.Shows(b.Get("/operator/people?column0=Login&operation0=Like&value0=demo"), `<details class="inline" open><summary>`)
 
 	// The audit log: the name of an action as the page shows it, a person, a result, a detail.
 	log := func(b *pagetest.Browser, text, more string) string {

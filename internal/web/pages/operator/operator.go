@@ -10,6 +10,7 @@ import (
 
 	"tamga/internal/domain/approval"
 	"tamga/internal/domain/audit"
+	"tamga/internal/domain/effect"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/keys"
 	"tamga/internal/web/pages/view"
@@ -196,6 +197,8 @@ func (a *API) Routes() []rest.Route {
 	routes := []rest.Route{
 		view.Handle("GET /operator", "OperatorPage", Operator, a.operatorStart),
 		view.Handle("GET /operator/people", "GetUsers", Operator, a.people),
+		view.Handle("GET /operator/people/bulk", "GetUsers", Operator, a.askBulk),
+		view.Handle("POST /operator/people/bulk", "ChangeUsers", Operator, a.doBulk).Effects(effect.None), // each command has its own
 		view.Handle("GET /operator/people/{id}", "GetUserById", Operator, a.person),
 		view.Handle("GET /operator/people/{id}/history", "ReadAudit", Operator, a.personHistory),
 		view.Handle("GET /operator/requests", "ListRequests", Operator, a.requests),
@@ -322,6 +325,7 @@ func functions(w *view.Words) template.FuncMap {
 	return template.FuncMap{
 		"rows":  func(t table) []shownRow { return showRows(w, t) },
 		"cells": func(list []cell) []shownCell { return showCells(w, list) },
+		"bulk":  func() []string { return bulkCommands },
 		"links": func(list []link) []shownLink { return showLinks(w, list) },
 	}
 }

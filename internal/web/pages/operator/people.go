@@ -6,12 +6,14 @@ import (
 	"cmp"
 	"context"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/keys"
 	"tamga/internal/domain/signin"
 	"tamga/internal/domain/user"
 	"tamga/internal/web/pages/view"
@@ -43,9 +45,31 @@ type peopleView struct {
 	Search  searched
 	Asked   bool // the form of conditions is in use
 	Filters []searchFilter
-	Found   table
-	New     link
+	Chips   []chip // the conditions
+	Found   peopleList
 	Partial string // key of what to say if few people match, and the search has not looked at all of them
+}
+
+// chip is a condition that holds, and the address of the list without it.
+type chip struct{ Text, Without string }
+
+// peopleList is a page of people, who can be chosen for a command on all of them.
+type peopleList struct {
+	Listed        bool // there was a search, so an empty list says something
+	Rows          []listed
+	Empty         string // key
+	Next, NextKey string
+}
+
+// listed is a person of a list.
+type listed struct {
+	ID, Name, Login, Group string
+	Contacts               []string
+	Certificate            cell
+	Tone                   string // of the tag of the certificate; "none" for a person without one
+	Marks                  []string
+	Bar                    string // key of what keeps the person from signing in; "": nothing
+	Seen                   time.Time
 }
 
 func optionsOf(values []string, family, chosen string) (list []pick) {
@@ -65,7 +89,7 @@ func (a *API) people(ctx context.Context, r struct {
 }) (view.View, error) {
 	var filters []user.Filter
 	var wrong error
-	v := peopleView{New: a.commandLink("/operator/people", "", "new", "")}
+	v := peopleView{}
 	again, w := url.Values{}, view.VisitorOf(ctx).Words
 	for i := range searchRows {
 		n := strconv.Itoa(i)
@@ -84,6 +108,11 @@ func (a *API) people(ctx context.Context, r struct {
 		}
 	}
 	v.Asked = len(filters) > 0
+	for i := range v.Filters {
+		if v.Filters[i].Value != "" {
+			v.Chips = append(v.Chips, v.Filters[i].chip(again))
+		}
+	}
 	if text := strings.TrimSpace(r.Text); text != "" && !v.Asked {
 		var err error
 		if v.Search, v.Found, err = a.search(ctx, text, r.After); err != nil {
@@ -99,7 +128,9 @@ func (a *API) people(ctx context.Context, r struct {
 	if wrong != nil {
 		return view.View{}, refusedForm{wrong, a.office(ctx, "people", "people.title", "", v)}
 	}
-	v.Found = peopleTable(ctx, list)
+	if v.Found, wrong = a.peopleList(ctx, list); wrong != nil {
+		return view.View{}, wrong
+	}
 	switch {
 	case next == "" && r.After != "":
 		v.Found.Empty = "people.no_more"
@@ -116,20 +147,60 @@ func (a *API) people(ctx context.Context, r struct {
 	return a.office(ctx, "people", "people.title", r.Done, v), nil
 }
 
-// peopleTable lists people.
-func peopleTable(ctx context.Context, list []user.Info) table {
-	t := table{
-		Title: "people.found", Empty: "people.none",
-		Head: []string{"column.Login", "people.name", "column.PhoneNumber", "column.Email", "column.Group", "people.seen"},
+// chip returns the condition of a row of the form. again are all conditions.
+func (f *searchFilter) chip(again url.Values) chip {
+	chosen := func(list []view.Option) string {
+		return list[max(slices.IndexFunc(list, func(o view.Option) bool { return o.Chosen }), 0)].Text
 	}
-	for _, u := range list {
-		name := cell{Text: nameOf(u), Address: personAt(u.ID), Notes: marksOf(rest.Caller(ctx), u)}
-		if u.Locked {
-			name.Badges, name.Bad = []string{barKey(u)}, true
+	without := url.Values{}
+	for name, values := range again {
+		if !strings.HasSuffix(name, f.Number) {
+			without[name] = values
 		}
-		t.Rows = append(t.Rows, row{Cells: []cell{name, {Text: u.DisplayName}, {Text: u.PhoneNumber}, {Text: u.Email}, {Text: u.Group}, seenCell(u)}})
 	}
-	return t
+	return chip{chosen(f.Columns) + " " + chosen(f.Operations) + " " + view.Visible(f.Value), "/operator/people?" + without.Encode()}
+}
+
+// peopleList lists people, with the certificate of each that ends last.
+func (a *API) peopleList(ctx context.Context, list []user.Info) (found peopleList, err error) {
+	ids := make([]string, len(list))
+	for i := range list {
+		ids[i] = list[i].ID
+	}
+	certificates, err := a.Keys.FindCertificates(ctx, rest.Caller(ctx), keys.Sought{Users: ids}, user.MostFound)
+	if err != nil {
+		return found, err
+	}
+	last := map[string]view.Certificate{}
+	for _, c := range certificates {
+		d := view.DescribeCertificate(c, a.Now())
+		if have, has := last[c.UserID]; !has || d.Usable && !have.Usable || d.Usable == have.Usable && d.NotAfter.After(have.NotAfter) {
+			last[c.UserID] = d
+		}
+	}
+	found.Listed, found.Empty = true, "people.none"
+	for _, u := range list {
+		one := listed{ID: u.ID, Name: cmp.Or(view.Visible(u.DisplayName), nameOf(u)), Login: u.Login, Group: u.Group, Marks: marksOf(rest.Caller(ctx), u), Seen: u.LastLoginAt, Tone: "none"}
+		for _, contact := range []string{u.PhoneNumber, u.Email} {
+			if contact != "" {
+				one.Contacts = append(one.Contacts, contact)
+			}
+		}
+		if u.Locked {
+			one.Bar = barKey(u)
+		}
+		if c, has := last[u.ID]; has {
+			one.Certificate, one.Tone = cell{Key: "people.until", At: c.NotAfter}, ""
+			switch {
+			case c.Soon:
+				one.Certificate.Key, one.Tone = "people.soon", "warn"
+			case !c.Usable:
+				one.Certificate, one.Tone = cell{Key: c.Status}, "bad"
+			}
+		}
+		found.Rows = append(found.Rows, one)
+	}
+	return found, nil
 }
 
 // goesOn returns what a search says below a page with a number of rows, from which the query again
@@ -220,14 +291,14 @@ func barKey(u user.Info) string {
 }
 
 // marksOf returns the keys of the marks of the reader's own account and of operators.
-func marksOf(who audit.Principal, u user.Info) (keys []string) {
+func marksOf(who audit.Principal, u user.Info) (marks []string) {
 	if u.ID == who.UserID {
-		keys = append(keys, "people.you")
+		marks = append(marks, "people.you")
 	}
 	if u.Operator {
-		keys = append(keys, "people.operator")
+		marks = append(marks, "people.operator")
 	}
-	return keys
+	return marks
 }
 
 // nameOf returns a name by which operators know a user.

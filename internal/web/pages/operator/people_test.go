@@ -21,14 +21,14 @@ func TestOperatorOwnAccount(t *testing.T) {
 	t.Parallel()
 	w := tamgatest.StartUMS(t)
 	_, login, _, _ := w.Register()
-	line := regexp.MustCompile(`<th scope="row"><a href="(/operator/people/[^"]+)">([^<]+)</a>([^\n]*?)</th>`)
+	line := regexp.MustCompile(`<th scope="row"><a href="(/operator/people/[^"]+)">([^<]+)</a>([^\n]*?)<p class="hint plain">([^<]+)</p></th>`)
 	const you, operates = ` <span class="tag">you</span>`, ` <span class="tag">operator</span>`
 	b, other := pagetest.Operator(w, w.Dev.Operator.Login), pagetest.Operator(w, tamgatest.TwoGroup)
 	at := ""
 	for who, marks := range map[*pagetest.Browser]string{b: you + operates, other: operates} {
 		got := map[string]string{}
 		for _, m := range line.FindAllStringSubmatch(who.Shows(who.Get("/operator/people")).Text, -1) {
-			if got[m[2]] = m[3]; m[2] == w.Dev.Operator.Login {
+			if got[m[4]] = m[3]; m[4] == w.Dev.Operator.Login {
 				at = m[1]
 			}
 		}

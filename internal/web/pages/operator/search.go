@@ -35,15 +35,17 @@ type searched struct {
 }
 
 // search finds what has the words of a text: people first.
-func (a *API) search(ctx context.Context, text, after string) (s searched, people table, err error) {
+func (a *API) search(ctx context.Context, text, after string) (s searched, people peopleList, err error) {
 	w, who := view.VisitorOf(ctx).Words, rest.Caller(ctx)
 	s.Text = text
 	found, err := a.People.FindByWords(ctx, who, text, after, pageRows)
 	if err != nil {
-		return s, table{}, err
+		return s, people, err
 	}
 	s.Count = countFound(w, "search.people", "search.people.more", len(found.IDs), found.More)
-	people = peopleTable(ctx, found.Users)
+	if people, err = a.peopleList(ctx, found.Users); err != nil {
+		return s, people, err
+	}
 	people.Empty = "search.no_person"
 	if found.Next != "" {
 		people.Next = "/operator/people?" + url.Values{"q": {text}, "after": {found.Next}}.Encode()
