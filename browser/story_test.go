@@ -53,9 +53,11 @@ func wholeStory(administrator, b *tab, name string) {
 	a.fill(`input[name=login]`, login)
 	a.fill(`input[name=email]`, email)
 	a.press(`main form[method=post] button`)
-	a.see("The person is registered.")
-	record := value[string](a, `location.pathname`)
+	a.see("The person is registered")
 	a.check("story-registered")
+	a.press(`main a[href^="/operator/people/"].btn:not(.quiet)`)
+	a.wait(`.tabs`)
+	record := value[string](a, `location.pathname`)
 	command := func(path, says string, fields ...string) {
 		a.Helper()
 		a.open(record + "/" + path)

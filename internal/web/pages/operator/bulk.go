@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 
 	"tamga/internal/domain/approval"
 	"tamga/internal/domain/contact"
@@ -23,7 +24,7 @@ var bulkCommands = []string{"group", "password-email", "sign-out", "lock", "unlo
 // mostSelected is the number of people of a selection. A list shows no more at once.
 const mostSelected = pageRows
 
-var errSelection = fault.Newf(fault.InvalidParameters, "choose people of the list, at most %d, and what to do", mostSelected)
+var errSelection = fault.New(fault.InvalidParameters, "choose people of the list, at most 50, and what to do")
 
 // onSelection is a command on a selection.
 type onSelection struct {
@@ -195,19 +196,41 @@ func (a *API) doBulk(ctx context.Context, r onSelection) (view.View, error) {
 	return a.office(ctx, "bulk", v.Title, "", v), nil
 }
 
-// post sends the form of a command on one person through all steps of the server, in the session of the caller. It returns
-// the fault of a form that was refused or that waits.
+// post is postTo for a command without a result.
 func (a *API) post(ctx context.Context, address, cookie string, form url.Values) (refused, err error) {
+	_, refused, err = a.postTo(ctx, address, cookie, form)
+	return refused, err
+}
+
+// postTo sends the form of a command on one person through all steps of the server, in the session of the caller. It returns
+// what the command has made, or the fault of a form that was refused or that waits.
+func (a *API) postTo(ctx context.Context, address, cookie string, form url.Values) (done *made, refused, err error) {
 	ctx, noted := view.Noting(ctx)
 	header := http.Header{"Content-Type": {"application/x-www-form-urlencoded"}, "Cookie": {cookie}, "Accept-Language": {view.VisitorOf(ctx).Words.Language}}
 	reply, err := a.Send(ctx, http.MethodPost, a.Address+address, header, form.Encode(), 0)
 	switch {
-	case err != nil:
-		return nil, err
-	case reply.Status == http.StatusSeeOther && noted.Err == nil:
-		return nil, nil
-	case noted.Err == nil:
-		return fault.New(fault.Failed, ""), nil
+	case err != nil || noted.Err != nil:
+		return nil, noted.Err, err
+	case reply.Status >= http.StatusBadRequest:
+		return nil, fault.New(fault.Failed, ""), nil
 	}
-	return noted.Err, nil
+	done, _ = noted.Result.(*made)
+	return done, nil, nil
+}
+
+// said returns what a refusal of a form means, in one text.
+func (a *API) said(ctx context.Context, refused error) string {
+	w := view.VisitorOf(ctx).Words
+	if held, is := errors.AsType[approval.Waits](refused); is {
+		return WaitsView(w, &held.Request, "").Content.(waitingView).Sentence
+	}
+	f, is := fault.As(refused)
+	if !is {
+		f = fault.New(fault.Failed, "")
+	}
+	sentence, detail := w.Refusal(f)
+	if own := w.Own(detail); own != "" {
+		detail = own
+	}
+	return strings.TrimSpace(sentence + " " + detail)
 }

@@ -45,6 +45,7 @@ type command struct {
 	// dialog asks in a dialog although the command has fields. A command without fields that is not plain always does,
 	// unless it is looked at on a page of its own.
 	dialog, page bool
+	template     string // of the form; "": that of all commands
 	tab          string // end of the address of the page of a person that the command leads back to
 	// adds something new to the installation: the command is about no object.
 	adds bool
@@ -58,7 +59,9 @@ type command struct {
 	// effects are those of the same operation of the interface, for what the form asks for. A
 	// program with a command without them does not start.
 	effects *effects
-	do      func(ctx context.Context, o *object, f rest.Form) (*made, error)
+	// blames returns the field that a fault is about, "" for none, and more about it.
+	blames func(ctx context.Context, f rest.Form, err *fault.Error) (name, more string)
+	do     func(ctx context.Context, o *object, f rest.Form) (*made, error)
 }
 
 // effects are the effects on people, keys and policies that a command may have, and those of one form:
@@ -80,8 +83,10 @@ type made struct {
 	Note    string       // key of what to do with it
 	Facts   []Fact
 	file    *rest.File // answered in place of a page
-	to      string     // page to go on at; "": that of the object
-	done    string     // in place of the name of the command in the key of what was done; "": the name
+	// registered is what became of a registration, for a page of its own.
+	registered *registered
+	to         string // page to go on at; "": that of the object
+	done       string // in place of the name of the command in the key of what was done; "": the name
 }
 
 // ending is something that ends, and how often.
@@ -92,13 +97,14 @@ type ending struct {
 
 // object is what a command is done to.
 type object struct {
-	ID    string // of the user; "" for commands that are about none
-	Of    string // what of the user or of the installation, such as a phone or a number
-	Name  string // the name that the person types to confirm a command
-	Note  string // more about the object
-	back  string
-	from  string // name in lists of the list that the command was asked for from; "": none
-	about []cell // what command.about returned
+	ID     string // of the user; "" for commands that are about none
+	Of     string // what of the user or of the installation, such as a phone or a number
+	Name   string // the name that the person types to confirm a command
+	Note   string // more about the object
+	back   string
+	cookie string // session of the caller, for commands that send forms themselves
+	from   string // name in lists of the list that the command was asked for from; "": none
+	about  []cell // what command.about returned
 	// request is the request for a certificate that the command decides about, with the parts of its name, those first that
 	// are not those of the record of the user; nil: it is about something else.
 	request *keys.Request
@@ -156,6 +162,7 @@ type shownField struct {
 	Name, Label, Hint, Value string
 	Kind                     kind
 	Rows                     int // of the text
+	Problem                  string
 	Required                 bool
 	Options                  []view.Option
 }
@@ -228,8 +235,9 @@ type onUserOf struct {
 
 // onThing is a request about something of the installation.
 type onThing struct {
-	Of   string    `query:"of"`
-	Body rest.Form `many:"actions,events,event-*"`
+	Of     string    `query:"of"`
+	Body   rest.Form `many:"actions,events,event-*,methods"`
+	Cookie string    `header:"Cookie"`
 }
 
 // onThingUpload is onThing with files.
@@ -303,24 +311,25 @@ func (a *API) commandRoutes(g commandGroup) (routes []rest.Route) {
 			}
 			return asked, err
 		}
-		do := func(ctx context.Context, id, of string, f rest.Form) (any, error) {
+		do := func(ctx context.Context, id, of, cookie string, f rest.Form) (any, error) {
 			o, err := g.find(ctx, d, id, of, f.Get(fromField))
 			if err != nil {
 				return nil, err
 			}
+			o.cookie = cookie
 			return a.doCommand(ctx, d, o, f)
 		}
 		path := " " + g.at + "/" + d.name
 		var get, post rest.Route
 		if g.ofUsers() {
 			get = view.Handle("GET"+path, g.reads, g.right, ask)
-			post = rest.Handle("POST"+path, d.operation, g.right, func(ctx context.Context, r onUserOf) (any, error) { return do(ctx, r.ID, r.Of, r.Body) })
+			post = rest.Handle("POST"+path, d.operation, g.right, func(ctx context.Context, r onUserOf) (any, error) { return do(ctx, r.ID, r.Of, "", r.Body) })
 			post = weighed(d, post, func(r onUserOf) (string, string, rest.Form) { return strings.ToLower(r.ID), r.Of, r.Body })
 		} else {
 			get = view.Handle("GET"+path, g.reads, g.right, func(ctx context.Context, r onThingPage) (view.View, error) {
 				return ask(ctx, onUserPage{Of: r.Of, Approval: r.Approval})
 			})
-			post = rest.Handle("POST"+path, d.operation, g.right, func(ctx context.Context, r onThing) (any, error) { return do(ctx, "", r.Of, r.Body) })
+			post = rest.Handle("POST"+path, d.operation, g.right, func(ctx context.Context, r onThing) (any, error) { return do(ctx, "", r.Of, r.Cookie, r.Body) })
 			post = weighed(d, post, func(r onThing) (string, string, rest.Form) { return "", r.Of, r.Body })
 		}
 		if d.takesFiles() { // only commands of the installation do, and none of them may wait
@@ -329,7 +338,7 @@ func (a *API) commandRoutes(g commandGroup) (routes []rest.Route) {
 				if err != nil {
 					return nil, err
 				}
-				return do(ctx, "", r.Of, f)
+				return do(ctx, "", r.Of, "", f)
 			}).Effects(d.effects.possible)
 		}
 		if d.long() { // a text that a browser has cut off does not pass
@@ -418,6 +427,12 @@ func (a *API) dialog(ctx context.Context, d *command, o *object, address string)
 	return &v, v.count(ctx, d, o)
 }
 
+// Field returns a field by its name.
+func (v commandView) Field(name string) shownField {
+	i := slices.IndexFunc(v.Fields, func(f shownField) bool { return f.Name == name })
+	return v.Fields[max(i, 0)]
+}
+
 // Status is the key of the state of the request that the command is about.
 func (v commandView) Status() string { return "requests.status." + v.Object.request.Status.String() }
 
@@ -479,7 +494,7 @@ func (a *API) askCommand(ctx context.Context, d *command, o *object) (view.View,
 			return view.View{}, err
 		}
 	}
-	return a.office(ctx, "command", d.titleKey(), "", v), nil
+	return a.office(ctx, cmp.Or(d.template, "command"), d.titleKey(), "", v), nil
 }
 
 // fill writes what was typed into the form of a command. Secrets and codes are typed again, and files
@@ -521,7 +536,28 @@ func (a *API) askAgain(ctx context.Context, d *command, o *object, f rest.Form, 
 	if offered, ticked := view.AsIs(err, f); offered {
 		offerAsIs(&asked, view.VisitorOf(ctx).Words, ticked)
 	}
+	if d.blames != nil && blame(ctx, d, &asked, f, err) {
+		return refusedName{err, asked}
+	}
 	return refusedForm{err, asked}
+}
+
+// blame says at a field of a form why it was refused. It reports false if no field is to blame.
+func blame(ctx context.Context, d *command, asked *view.View, f rest.Form, err error) bool {
+	why, _ := fault.As(err)
+	name, more := d.blames(ctx, f, why)
+	fields := asked.Content.(operatorView).Page.(commandView).Fields
+	i := slices.IndexFunc(fields, func(x shownField) bool { return x.Name == name })
+	if i < 0 {
+		return false
+	}
+	w := view.VisitorOf(ctx).Words
+	sentence, detail := w.Refusal(why)
+	fields[i].Problem = strings.TrimSpace(sentence + " " + w.Own(detail))
+	if more != "" {
+		fields[i].Problem += " " + w.Text("field.has_it", more)
+	}
+	return true
 }
 
 // otherName is the fault of a form in which the name of what the command ends was not typed.
@@ -552,6 +588,7 @@ func (a *API) doCommand(ctx context.Context, d *command, o *object, f rest.Form)
 	if err != nil {
 		return nil, a.askAgain(ctx, d, o, f, err)
 	}
+	view.NoteResult(ctx, m)
 	switch {
 	case m == nil && d.undo != "":
 		return view.SeeOther(o.back + "?done=" + d.name + "&of=" + url.QueryEscape(o.Of)), nil
@@ -559,6 +596,9 @@ func (a *API) doCommand(ctx context.Context, d *command, o *object, f rest.Form)
 		return view.SeeOther(o.back + "?done=" + d.name), nil
 	case m.file != nil:
 		return *m.file, nil
+	case m.registered != nil:
+		v := a.office(ctx, "registered", "register.done", "", m.registered)
+		return v.Render(ctx)
 	case m.to != "" || m.done != "":
 		return view.SeeOther(cmp.Or(m.to, o.back) + "?done=" + cmp.Or(m.done, d.name)), nil
 	}

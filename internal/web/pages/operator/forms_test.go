@@ -20,7 +20,7 @@ func TestRefusedForms(t *testing.T) {
 	id, login, _, _ := w.Register()
 	b, at := pagetest.Operator(w, w.Dev.Operator.Login), pagetest.PersonAt(id)
 	b.Is(b.SendCommand("/operator/people/new", url.Values{"login": {"kept<b>"}, "phone": {"12"}, "group": {"Default"}}), 400,
-		`<p>The phone number is not right`, `value="kept&lt;b&gt;"`, `value="12"`, `action="/operator/people/new"`)
+		`id="phone-problem"`, `The phone number is not right`, `value="kept&lt;b&gt;"`, `value="12"`, `action="/operator/people/new"`)
 	p := b.SendCommand(at+"/token-set", url.Values{"serial": {"H-77"}, "first": {"123456"}})
 	b.Is(p, 400, `value="H-77"`, "no such token")
 	if strings.Contains(p.Text, "123456") {

@@ -29,8 +29,12 @@ func TestOperator(t *testing.T) {
 	t.Parallel()
 	w := tamgatest.StartUMS(t)
 	b := pagetest.Operator(w, w.Dev.Operator.Login)
-	p := b.Shows(b.SendCommand("/operator/people/new", url.Values{"login": {"anna"}, "phone": {"79160000001"}, "email": {"anna@example.org"}, "group": {"Default"}}), "The person is registered", "anna@example.org", "<dd>never</dd>")
-	at := p.At.Path
+	p := b.Shows(b.SendCommand("/operator/people/new", url.Values{"login": {"anna"}, "phone": {"79160000001"}, "email": {"anna@example.org"}, "group": {"Default"}}), "The person is registered", "anna@example.org")
+	at := b.Find(p, regexp.MustCompile(`href="(/operator/people/[0-9a-f-]{36})"`))[1]
+	b.Shows(b.Get(at), "anna@example.org", "<dd>never</dd>")
+	if p := b.Shows(b.SendCommand("/operator/people/new", url.Values{"login": {"alone"}, "group": {"Default"}}), "The person is registered"); !strings.HasPrefix(p.At.Path, "/operator/people/") || p.At.Path == "/operator/people/new" {
+		t.Errorf("a registration with nothing to say leads to %s", p.At)
+	}
 	id := strings.TrimPrefix(at, "/operator/people/")
 	b.Shows(b.Get("/operator/people?column0=Login&operation0=Like&value0=ann"), `href="`+at+`"`, "<td>never</td>")
 	b.Shows(b.Record(at), "<title>anna – ")
@@ -53,7 +57,7 @@ func TestOperator(t *testing.T) {
 	b.Shows(b.SendCommand(at+"/email-confirm?of=anna%40example.org", nil), "The contact is confirmed")
 	b.Shows(b.SendCommand(at+"/email-notification?of=anna%40example.org", url.Values{"has": {"true"}}), "gets notifications")
 	b.Shows(b.SendCommand(at+"/email-codes?of=anna%40example.org", nil), "gets codes")
-	b.Shows(b.SendCommand(at+"/phone-code?of=79160000001", nil), "The code is on its way")
+	b.Is(b.SendCommand(at+"/phone-code?of=79160000001", nil), 429) // the registration has sent one
 	b.Is(b.SendCommand(at+"/phone-submit?of=79160000001", url.Values{"code": {"000000x"}}), 400, "The code is wrong")
 	b.Shows(b.SendCommand(at+"/phone-submit?of=79160000001", url.Values{"code": {w.Code("79160000001")}}), "The contact is confirmed")
 	b.Shows(b.SendCommand(at+"/phone-add", url.Values{"phone": {"+7 916 000-00-02"}}), "79160000002")

@@ -34,7 +34,7 @@ func (a *API) commands() []commandGroup {
 	onPeople := slices.Concat(a.accountCommands(), in("/sign-in", a.contactCommands()), in("/sign-in", a.signInCommands()), in("/devices", a.deviceCommands()), in("/certificates", a.certificateCommands()), in("/rules", a.policyCommands()))
 	return slices.Concat([]commandGroup{
 		{at: peopleCommands, right: Operator, reads: "GetUserById", list: onPeople, object: a.personObject},
-		{at: "/operator/people", right: Operator, reads: "GetPolicy", list: a.registrationCommands()},
+		{at: "/operator/people", right: Operator, reads: "GetPolicy", list: []command{a.registration()}},
 	}, a.installationCommands())
 }
 
@@ -73,31 +73,6 @@ func silent(do func(ctx context.Context, who audit.Principal, o *object, f rest.
 	return func(ctx context.Context, o *object, f rest.Form) (*made, error) {
 		return nil, do(ctx, rest.Caller(ctx), o, f)
 	}
-}
-
-func (a *API) registrationCommands() []command {
-	return []command{{
-		name: "new", adds: true, operation: "RegisterUser", effects: does(effect.GivesAccess),
-		fields: []field{{name: "login"}, {name: "phone", hint: "field.hint.phone"}, {name: "email"}},
-		more: func(ctx context.Context, _ *object) ([]field, error) {
-			f, err := a.groupField(ctx)
-			return []field{f}, err
-		},
-		do: func(ctx context.Context, _ *object, f rest.Form) (*made, error) {
-			identifiers := map[user.IdentifierType]string{}
-			for t, name := range map[user.IdentifierType]string{user.Login: "login", user.PhoneNumber: "phone", user.Email: "email"} {
-				if v := f.Get(name); v != "" {
-					identifiers[t] = v
-				}
-			}
-			id, err := a.People.Register(ctx, rest.Caller(ctx), user.Registration{Identifiers: identifiers, Group: f.Get("group")})
-			if err != nil {
-				return nil, err
-			}
-			rest.Concerning(ctx, id)
-			return &made{to: personAt(id)}, nil
-		},
-	}}
 }
 
 // mostOffered is the number of groups in a choice. A longer list is not looked through.

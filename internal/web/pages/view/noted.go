@@ -4,8 +4,11 @@ package view
 
 import "context"
 
-// Noted is the error of a request that a page has sent to another page; nil: it was not refused.
-type Noted struct{ Err error }
+// Noted is what became of a request that a page has sent to another page.
+type Noted struct {
+	Err    error // nil: it was not refused
+	Result any   // what it has made, if the other page notes that
+}
 
 type notedKey struct{}
 
@@ -19,5 +22,12 @@ func Noting(ctx context.Context) (context.Context, *Noted) {
 func Note(ctx context.Context, err error) {
 	if n, ok := ctx.Value(notedKey{}).(*Noted); ok {
 		n.Err = err
+	}
+}
+
+// NoteResult notes what a request has made, if another page has sent it.
+func NoteResult(ctx context.Context, result any) {
+	if n, ok := ctx.Value(notedKey{}).(*Noted); ok {
+		n.Result = result
 	}
 }
