@@ -232,21 +232,6 @@ type historyEntry struct {
 	Client             view.Named
 }
 
-// looks reports whether an operation only looks at something or is a step of another one, so that
-// it is not in a history of acts.
-func looks(operation string) bool {
-	for _, prefix := range []string{"Get", "List", "Show", "Download", "Read", "Preview"} {
-		if strings.HasPrefix(operation, prefix) {
-			return true
-		}
-	}
-	switch operation {
-	case "Authorize", "UserInfo", "CheckDistinguishedNameUnique", "CheckEmailUnique", "CheckIdentifiersUnique", "CheckPhoneUnique", "ConfirmPages":
-		return true
-	}
-	return strings.HasSuffix(operation, "Page") && !strings.HasSuffix(operation, "ByPage")
-}
-
 // history shows the audit entries about the user, paged by their position. Most entries of a person
 // who uses the pages say that a page was looked at: they are shown on demand.
 func (a *API) history(ctx context.Context, r struct {
@@ -268,7 +253,7 @@ func (a *API) history(ctx context.Context, r struct {
 			return view.View{}, err
 		}
 		for i := range slices.Backward(list) {
-			if v.All || !looks(list[i].Operation) {
+			if v.All || !view.Looks(list[i].Operation) {
 				v.Entries = append(v.Entries, a.historyEntry(w, who.UserID, &list[i]))
 			}
 		}

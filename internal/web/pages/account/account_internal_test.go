@@ -16,11 +16,11 @@ func TestLooks(t *testing.T) {
 	for _, operation := range view.Languages[0].Operations() {
 		name := operation.Value
 		all++
-		if !looks(name) {
+		if !view.Looks(name) {
 			acts++
 		}
 		for _, verb := range []string{"Sign", "Set", "Delete", "Add", "Change", "Confirm", "Revoke", "Register", "Export", "Login", "Token", "SecondStep", "Renew", "Lock", "Upload", "Remove"} {
-			if looks(name) && strings.HasPrefix(name, verb) && !strings.HasSuffix(name, "Page") && name != "ConfirmPages" {
+			if view.Looks(name) && strings.HasPrefix(name, verb) && !strings.HasSuffix(name, "Page") && name != "ConfirmPages" {
 				t.Errorf("%s is an act", name)
 			}
 		}
@@ -29,7 +29,7 @@ func TestLooks(t *testing.T) {
 		t.Errorf("%d acts of %d operations", acts, all)
 	}
 	for name, want := range map[string]bool{"SignByPage": false, "SignPage": true, "ConfirmPages": true, "SignedIn": false, "DownloadSigned": true, "Login": false, "": false} {
-		if looks(name) != want {
+		if view.Looks(name) != want {
 			t.Errorf("%q: %t, want %t", name, !want, want)
 		}
 	}

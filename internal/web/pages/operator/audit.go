@@ -16,6 +16,7 @@ import (
 
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/user"
 	"tamga/internal/web/pages/view"
 	"tamga/internal/web/rest"
 )
@@ -38,6 +39,9 @@ type auditForm struct {
 	Since     string `query:"since"`
 	Until     string `query:"until"` // the whole day
 	Attempts  string `query:"attempts"`
+	What      string `query:"what"`   // views, all; "": what was done
+	Failed    string `query:"failed"` // only what was refused or failed
+	Who       string `query:"who"`    // whose entries, see callers
 	Before    int64  `query:"before"`
 	Far       string `query:"far"` // looks at many more entries
 	Format    string `query:"format"`
@@ -93,7 +97,7 @@ func identifier(known []view.Option, text string) string {
 // values returns the search as a query.
 func (f *auditForm) values() url.Values {
 	v := url.Values{}
-	for name, value := range map[string]string{"q": f.Text, "user": f.User, "login": f.Login, "operation": f.Operation, "outcome": f.Outcome, "since": f.Since, "until": f.Until, "attempts": f.Attempts} {
+	for name, value := range map[string]string{"q": f.Text, "user": f.User, "login": f.Login, "operation": f.Operation, "outcome": f.Outcome, "since": f.Since, "until": f.Until, "attempts": f.Attempts, "what": f.What, "failed": f.Failed, "who": f.Who} {
 		if value != "" {
 			v.Set(name, value)
 		}
@@ -104,6 +108,10 @@ func (f *auditForm) values() url.Values {
 type auditView struct {
 	Form  auditForm
 	Asked bool // one of the conditions is used
+	What  []view.Option
+	Who   []view.Option
+	Span  string // period in words
+	Found string // what the list has, in words
 	Table table
 	Files []fileLink
 	// Operations and Outcomes are what the fields suggest.
@@ -131,10 +139,64 @@ func withoutLogin(entries []audit.Entry) (ids []string) {
 	return slices.Compact(ids)
 }
 
+// users returns the identifiers in an entry that may be of users.
+func users(e *audit.Entry) (ids []string) {
+	for _, id := range []string{e.Principal.UserID, e.Object} {
+		if objectAt(id) != "" {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// kinds are what a search of the log shows: acts, unless it says otherwise.
+var kinds = []string{"", "views", "all"}
+
+// callers are whose entries a search shows, with the function that tells.
+var callers = []struct {
+	name string
+	is   func(e *audit.Entry) bool
+}{
+	{"", nil},
+	{"users", func(e *audit.Entry) bool { return e.Principal.UserID != "" && !e.Principal.Operator }},
+	{"operators", func(e *audit.Entry) bool { return e.Principal.Operator }},
+	{"apps", func(e *audit.Entry) bool { return e.Principal.UserID == "" && e.Principal.ClientID != "" }},
+	{"server", func(e *audit.Entry) bool { return e.Remote == audit.CommandLine }},
+}
+
+// wants returns a function that reports whether an entry is of a kind that the form asks for, nil if each is. A form that
+// names an operation or an outcome asks for views, too.
+func (f *auditForm) wants() (func(e *audit.Entry) bool, error) {
+	i := slices.IndexFunc(callers, func(c struct {
+		name string
+		is   func(e *audit.Entry) bool
+	}) bool {
+		return c.name == f.Who
+	})
+	if i < 0 || !slices.Contains(kinds, f.What) {
+		return nil, errKind
+	}
+	all := f.What == "all" || f.What == "" && (f.Operation != "" || f.Outcome != "")
+	if all && f.Failed == "" && callers[i].is == nil {
+		return nil, nil
+	}
+	return func(e *audit.Entry) bool {
+		return (all || view.Looks(e.Operation) == (f.What == "views")) && (f.Failed == "" || e.Phase == audit.Done && e.Outcome != audit.OK) && (callers[i].is == nil || callers[i].is(e))
+	}, nil
+}
+
+var errKind = fault.New(fault.InvalidParameters, "what, who: want one of the choices of the page")
+
 // auditTable shows entries, the newest first. logins are those of users that entries name by their
-// identifiers alone.
-func auditTable(w *view.Words, entries []audit.Entry, logins map[string]string) table {
+// identifiers alone, reached the users whose pages the reader may see.
+func auditTable(w *view.Words, entries []audit.Entry, logins map[string]string, reached map[string]user.Info) table {
 	t := table{Title: "audit.title", Head: []string{"audit.at", "column.Login", "audit.operation", "audit.object", "audit.outcome", "audit.address", "audit.detail"}, Empty: "audit.none"}
+	at := func(id string) string {
+		if _, has := reached[id]; !has {
+			return ""
+		}
+		return personAt(id)
+	}
 	for _, e := range slices.Backward(entries) {
 		outcome := cell{Text: w.Outcome(e.Outcome)}
 		switch {
@@ -147,11 +209,11 @@ func auditTable(w *view.Words, entries []audit.Entry, logins map[string]string) 
 		if e.Principal.Actor != "" {
 			login += " ← " + e.Principal.Actor
 		}
-		object := cell{Text: w.Object(e.Object)}
+		object := cell{Text: w.Object(e.Object), Address: at(e.Object)}
 		if login, ok := logins[e.Object]; ok {
-			object = cell{Text: login, Address: objectAt(e.Object)}
+			object.Text = login
 		}
-		t.Rows = append(t.Rows, row{Cells: []cell{{At: e.At, Exact: true}, {Text: login, Address: objectAt(e.Principal.UserID)}, {Audited: e.Operation}, object, outcome, {Text: w.Remote(e.Remote)}, {Text: e.Detail}}})
+		t.Rows = append(t.Rows, row{Cells: []cell{{At: e.At, Exact: true}, {Text: login, Address: at(e.Principal.UserID)}, {Audited: e.Operation}, object, outcome, {Text: w.Remote(e.Remote)}, {Text: e.Detail}}})
 	}
 	return t
 }
@@ -161,7 +223,21 @@ func (a *API) auditLog(ctx context.Context, r auditForm) (view.View, error) {
 	w := view.VisitorOf(ctx).Words
 	r.tidy(w)
 	v := auditView{Form: r, Operations: w.Operations(), Outcomes: w.Outcomes()}
-	v.Asked = r.User != "" || r.Login != "" || r.Operation != "" || r.Outcome != "" || r.Since != "" || r.Until != "" || r.Attempts != ""
+	v.Asked = r.User != "" || r.Login != "" || r.Operation != "" || r.Outcome != "" || r.Since != "" || r.Until != "" || r.Attempts != "" || r.Who != ""
+	for _, k := range kinds {
+		v.What = append(v.What, view.Option{Value: k, Text: w.Text("audit.what." + cmp.Or(k, "acts")), Chosen: k == r.What})
+	}
+	for _, c := range callers {
+		v.Who = append(v.Who, view.Option{Value: c.name, Text: w.Text("audit.who." + cmp.Or(c.name, "any")), Chosen: c.name == r.Who})
+	}
+	v.Span = w.Text("audit.span.days", int(auditSpan/(24*time.Hour)))
+	switch {
+	case r.Since != "" || r.Until != "":
+		v.Span = strings.TrimSpace(r.Since + " – " + r.Until)
+	case r.Text == "":
+		v.Span = w.Text("audit.span.all")
+	}
+	v.Found = w.Text("audit.shows." + cmp.Or(r.What, "acts"))
 	q, err := a.searchLog(ctx, &r)
 	if err != nil {
 		return view.View{}, refusedForm{err, a.office(ctx, "audit", "audit.title", "", v)}
@@ -186,7 +262,16 @@ func (a *API) auditLog(ctx context.Context, r auditForm) (view.View, error) {
 	if err != nil {
 		return view.View{}, err
 	}
-	v.Table = auditTable(w, entries, logins)
+	var ids []string
+	for i := range entries {
+		ids = append(ids, users(&entries[i])...)
+	}
+	reached, err := a.People.ByIDs(ctx, rest.Caller(ctx), ids)
+	if err != nil {
+		return view.View{}, err
+	}
+	v.Table = auditTable(w, entries, logins, reached)
+	v.Table.Title = "audit.found"
 	again := r.values()
 	for _, f := range []string{"csv", "json"} {
 		again.Set("format", f)
@@ -222,7 +307,11 @@ func (a *API) personHistory(ctx context.Context, r struct {
 	if err != nil {
 		return view.View{}, err
 	}
-	people, err := a.People.ByIDs(ctx, rest.Caller(ctx), withoutLogin(entries))
+	ids := []string{info.ID}
+	for i := range entries {
+		ids = append(ids, users(&entries[i])...)
+	}
+	people, err := a.People.ByIDs(ctx, rest.Caller(ctx), ids)
 	if err != nil {
 		return view.View{}, err
 	}
@@ -230,7 +319,7 @@ func (a *API) personHistory(ctx context.Context, r struct {
 	for id, u := range people {
 		logins[id] = cmp.Or(u.Login, noteOf(u))
 	}
-	t := auditTable(view.VisitorOf(ctx).Words, entries, logins)
+	t := auditTable(view.VisitorOf(ctx).Words, entries, logins, people)
 	t.Title = "history.title"
 	if before > 0 {
 		t.Next = personAt(info.ID) + "/history?before=" + strconv.FormatInt(before, 10)

@@ -174,8 +174,20 @@ type logSearch struct {
 
 // searchLog returns the search that a form asks for.
 func (a *API) searchLog(ctx context.Context, f *auditForm) (s logSearch, err error) {
-	if s.AuditQuery, err = f.query(view.VisitorOf(ctx).Words); err != nil || f.Text == "" {
+	if s.AuditQuery, err = f.query(view.VisitorOf(ctx).Words); err != nil {
 		return s, err
+	}
+	wants, err := f.wants()
+	if err != nil {
+		return s, err
+	}
+	if wants != nil {
+		s.has = func(_ context.Context, entries []audit.Entry) ([]audit.Entry, error) {
+			return slices.DeleteFunc(entries, func(e audit.Entry) bool { return !wants(&e) }), nil
+		}
+	}
+	if f.Text == "" {
+		return s, nil
 	}
 	if s.Since.IsZero() {
 		end := s.Until
@@ -209,7 +221,13 @@ func (a *API) searchLog(ctx context.Context, f *auditForm) (s logSearch, err err
 		}
 		return words
 	}
+	kind := s.has
 	s.has = func(ctx context.Context, entries []audit.Entry) ([]audit.Entry, error) {
+		if kind != nil {
+			if entries, err = kind(ctx, entries); err != nil {
+				return nil, err
+			}
+		}
 		logins, err := a.Log.Logins(ctx, withoutLogin(entries))
 		if err != nil {
 			return nil, err

@@ -55,15 +55,21 @@ func (a *API) services(ctx context.Context, r struct {
 	for _, c := range slices.Concat(roots, issuing) {
 		own.Rows = append(own.Rows, row{Cells: []cell{{Text: view.PersonIn(c.Subject.String())}, {Text: w.Suite(c.Suite.Name)}, {At: c.NotAfter}}})
 	}
-	lists := table{Title: "services.lists", Head: []string{"verify.issuer", "services.list_from", "services.list_next"}}
-	crls, err := a.Authority.CRLs(ctx)
+	lists, err := a.revocationLists(ctx)
 	if err != nil {
 		return view.View{}, err
 	}
-	for _, l := range crls {
-		lists.Rows = append(lists.Rows, row{Cells: []cell{{Text: view.PersonIn(l.Issuer.String())}, {At: l.ThisUpdate}, {At: l.NextUpdate, Bad: a.Now().After(l.NextUpdate)}}})
-	}
 	return a.office(ctx, "sections", "services.title", r.Done, sections{Tables: []table{t, a.sources(w), own, lists}}), nil
+}
+
+// revocationLists shows the newest lists of the built-in authorities.
+func (a *API) revocationLists(ctx context.Context) (table, error) {
+	t := table{Title: "services.lists", Head: []string{"verify.issuer", "services.list_from", "services.list_next"}}
+	crls, err := a.Authority.CRLs(ctx)
+	for _, l := range crls {
+		t.Rows = append(t.Rows, row{Cells: []cell{{Text: view.PersonIn(l.Issuer.String())}, {At: l.ThisUpdate}, {At: l.NextUpdate, Bad: a.Now().After(l.NextUpdate)}}})
+	}
+	return t, err
 }
 
 // sources shows how the outside services answered to this process.

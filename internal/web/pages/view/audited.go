@@ -36,6 +36,21 @@ func (w *Words) Object(text string) string {
 	return word + " " + number
 }
 
+// Looks reports whether an operation only looks at something or is a step of another one, so that
+// it is not in a history of acts.
+func Looks(operation string) bool {
+	for _, prefix := range []string{"Get", "List", "Show", "Download", "Read", "Preview"} {
+		if strings.HasPrefix(operation, prefix) {
+			return true
+		}
+	}
+	switch operation {
+	case "Authorize", "UserInfo", "CheckDistinguishedNameUnique", "CheckEmailUnique", "CheckIdentifiersUnique", "CheckPhoneUnique", "ConfirmPages":
+		return true
+	}
+	return strings.HasSuffix(operation, "Page") && !strings.HasSuffix(operation, "ByPage")
+}
+
 // Family returns the ends of the keys that begin so, with their texts, by text.
 func (w *Words) Family(beginning string) (list []Option) {
 	for key, text := range w.texts {
