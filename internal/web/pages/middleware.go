@@ -80,8 +80,14 @@ func (a *API) person(ctx context.Context, who audit.Principal) (name string, wai
 			return err
 		})
 	if failed != nil {
+		// Every page would say the same, so only the first one does until a header is whole again. A reader who has gone
+		// away is no failure.
+		if ctx.Err() == nil && !a.headerFails.Swap(true) && a.Log != nil {
+			a.Log.WarnContext(ctx, "pages: the header has no name and no count of confirmations until they can be read again", "error", failed)
+		}
 		return "", 0
 	}
+	a.headerFails.Store(false)
 	return name, waiting
 }
 

@@ -17,7 +17,9 @@ package pages
 import (
 	"context"
 	"embed"
+	"log/slog"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"tamga/internal/domain/audit"
@@ -96,6 +98,7 @@ type Deps struct {
 	Sealer   Sealer
 	Now      func() time.Time
 	Random   func() string // text that cannot be guessed
+	Log      *slog.Logger  // nil: nothing is logged
 
 	// The areas. New sets what they have in common, and what this package does for them.
 	Sign      sign.Deps
@@ -109,6 +112,8 @@ type Deps struct {
 type API struct {
 	settings Settings
 	Deps
+
+	headerFails atomic.Bool // the header of the last page could not be read
 
 	sign      *sign.API
 	confirm   *confirm.API
