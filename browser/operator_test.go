@@ -60,7 +60,7 @@ func TestOperatorOnPhone(t *testing.T) {
 	b.fill(`input[name=phone]`, "12")
 	b.press(`main form[method=post] button`)
 	b.see("Номер телефона")
-	b.until(`document.querySelector("input[name=login]").value === "kept" && document.querySelector("main [role=alert]") !== null`)
+	b.until(`document.querySelector("input[name=login]").value === "kept" && document.querySelector("input[name=phone][aria-invalid=true]") !== null`)
 	b.check("operator-refused")
 
 	b.open("/operator/groups")

@@ -461,7 +461,7 @@ func TestInstallationPages(t *testing.T) {
 	b.Shows(b.SendCommand("/operator/services/tsp-remove?of=own", nil), "The service is removed")
 	b.Is(b.Get("/operator/services/tsp-check?of=none"), 404, "There is no registered service of this name.<")
 	for who, want := range map[*pagetest.Browser][]string{
-		b:  {"<h1 id=\"state\">The service works, 1 thing needs attention</h1>", "No answer from time stamps, "+tsp.Host, "Terms", "Version", "SQLite", "a directory", "in step", "this one", "Request to sign</th><td>2\u00a0GB</td><td><code>limits.signing_request</code>", "30\u00a0min"},
+		b:  {"<h1 id=\"state\">The service works, 1 thing needs attention</h1>", "No answer from time stamps, " + tsp.Host, "Terms", "Version", "SQLite", "a directory", "in step", "this one", "Request to sign</th><td>2\u00a0GB</td><td><code>limits.signing_request</code>", "30\u00a0min"},
 		ru: {"Сервис работает, внимания требует 1 вещь", "Не отвечает служба: штампы времени", "Сроки", "Версия", "SQLite", "каталог", "не расходятся", "этот", "Запрос на подпись</th><td>2\u00a0ГБ</td>", "30\u00a0мин"},
 	} {
 		if p := who.Shows(who.Get("/operator/installation"), want...); strings.Contains(p.Text, ">limit.") || strings.Contains(p.Text, ">installation.") {

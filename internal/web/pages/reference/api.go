@@ -6,6 +6,7 @@ package reference
 
 import (
 	"embed"
+	"sync"
 
 	"tamga/internal/web/pages/view"
 )
@@ -27,6 +28,7 @@ type API struct {
 	Deps
 
 	reference *openAPI
+	words     sync.Map // of operations, by language and identifier; see wordsAbout
 }
 
 // New returns the API. It panics if the description of the interface is wrong.
@@ -35,5 +37,5 @@ func New(d Deps) *API {
 	if err != nil {
 		panic(err)
 	}
-	return &API{d, read}
+	return &API{Deps: d, reference: read}
 }

@@ -11,8 +11,10 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"tamga/internal/domain/fault"
 	"tamga/internal/web/pages/view"
@@ -100,8 +102,7 @@ func (a *API) Routes() []rest.Route {
 //go:embed reference.js
 var referenceScript string
 
-// indexView is the list of operations. All of them are on the page: the script searches while
-// a person types.
+// indexView is the list of operations.
 type indexView struct {
 	Query    string
 	Surfaces []surfaceView
@@ -121,10 +122,82 @@ type listedOperation struct {
 	Hidden bool   // the search does not find it
 }
 
-// matches reports whether what the list says of an operation has all words of a search.
-func matches(w *view.Words, o *referenceOperation, query string) bool {
-	text := strings.ToLower(strings.Join([]string{o.ID, o.Method, o.Path, cmp.Or(operationName(w, o), o.Summary)}, " "))
-	return !slices.ContainsFunc(strings.Fields(strings.ToLower(query)), func(word string) bool { return !strings.Contains(text, word) })
+// wordsAbout returns the words by which a search finds an operation: those of its name, its address, its parameters and
+// bodies, and the words of people for what they have.
+func (a *API) wordsAbout(w *view.Words, o *referenceOperation) []string {
+	texts := []string{o.ID, o.Method, o.Path, operationName(w, o), o.Summary, o.Description}
+	for _, tag := range o.Tags {
+		texts = append(texts, w.TextOr("reference.tag."+strings.ReplaceAll(tag, " ", "_"), ""))
+	}
+	for _, p := range o.Parameters {
+		texts = append(texts, p.Name, p.Description, p.Schema.Description)
+	}
+	if o.RequestBody != nil {
+		for _, media := range slices.Sorted(maps.Keys(o.RequestBody.Content)) {
+			texts = append(texts, fieldName.FindAllString(a.reference.schema(o.RequestBody.Content[media].Schema), -1)...)
+		}
+	}
+	for i, text := range texts {
+		texts[i] += " " + inWords.ReplaceAllString(text, "$1 $2") // SignDocument is also "sign document"
+	}
+	all := strings.ToLower(strings.Join(texts, " "))
+	for _, about := range w.Family("reference.about.") {
+		if strings.Contains(all, strings.ReplaceAll(about.Value, "_", " ")) {
+			texts = append(texts, about.Text)
+		}
+	}
+	return folded(strings.Join(texts, " "))
+}
+
+// folded returns the words of a text without letter case, with е for ё.
+func folded(text string) []string {
+	text = strings.ReplaceAll(strings.ToLower(text), "ё", "е")
+	return strings.FieldsFunc(text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+}
+
+var (
+	fieldName = regexp.MustCompile(`"[A-Za-z_]\w*":`)
+	inWords   = regexp.MustCompile(`(\p{Ll})(\p{Lu})`)
+)
+
+// Words of a search are cut to what their forms have in common: "подписать" finds "подписание".
+const (
+	shortestStem = 4
+	longestTail  = 3
+)
+
+func stem(word string) string {
+	letters := []rune(word)
+	if len(letters) <= shortestStem || !unicode.Is(unicode.Cyrillic, letters[0]) {
+		return word
+	}
+	return string(letters[:max(shortestStem, len(letters)-longestTail)])
+}
+
+// matches reports whether an operation has all words of a search, or its identifier or its address their text.
+func (a *API) matches(w *view.Words, o *referenceOperation, query string) bool {
+	plain := strings.ToLower(o.ID + " " + o.Method + " " + o.Path)
+	var about []string
+	for _, word := range strings.Fields(strings.ToLower(query)) {
+		if strings.Contains(plain, word) {
+			continue
+		}
+		if about == nil {
+			if known, has := a.words.Load(w.Language + o.ID); has {
+				about = known.([]string)
+			} else {
+				about = a.wordsAbout(w, o)
+				a.words.Store(w.Language+o.ID, about)
+			}
+		}
+		parts := folded(word)
+		if len(parts) == 0 || slices.ContainsFunc(parts, func(part string) bool {
+			return !slices.ContainsFunc(about, func(has string) bool { return strings.HasPrefix(has, stem(part)) })
+		}) {
+			return false
+		}
+	}
+	return true
 }
 
 func (a *API) referenceIndex(ctx context.Context, r struct {
@@ -138,7 +211,7 @@ func (a *API) referenceIndex(ctx context.Context, r struct {
 		s := surfaceView{Key: "reference.tag." + strings.ReplaceAll(strings.ToLower(t.Name), " ", "_"), Hidden: true}
 		for _, o := range all {
 			if slices.Contains(o.Tags, t.Name) {
-				found := matches(w, o, v.Query)
+				found := a.matches(w, o, v.Query)
 				s.Operations = append(s.Operations, listedOperation{o, operationName(w, o), !found})
 				s.Hidden = s.Hidden && !found
 			}
@@ -146,12 +219,38 @@ func (a *API) referenceIndex(ctx context.Context, r struct {
 		v.Found = v.Found || !s.Hidden
 		v.Surfaces = append(v.Surfaces, s)
 	}
-	return view.View{Template: "reference/index", Title: "reference.title", Script: referenceScript, Content: v}, nil
+	return view.View{Template: "reference/index", Title: "reference.title", Content: v}, nil
+}
+
+// outside are the ways to check a result without this service, by the words in the identifiers of the operations that
+// make one.
+var outside = []struct{ word, key, command string }{
+	{"sign", "reference.outside.cms", "openssl cms -verify -engine gost -inform DER -in document.p7s -content document -binary -CAfile authorities.pem -out /dev/null"},
+	{"sign", "reference.outside.pdf", "pdfsig document.pdf"},
+	{"sign", "reference.outside.xml", "xmlsec1 --verify --trusted-pem authorities.pem document.xml"},
+	{"timestamp", "reference.outside.stamp", "openssl ts -verify -in response.tsr -data document -CAfile authorities.pem"},
+	{"certificate", "reference.outside.certificate", "openssl verify -engine gost -CAfile authorities.pem -crl_check -CRLfile list.pem certificate.pem"},
+	{"decrypt", "reference.outside.decrypt", "openssl cms -decrypt -engine gost -inform DER -in message.p7m -inkey key.pem -out document"},
+}
+
+// check is a way to check a result outside.
+type check struct{ Key, Command string }
+
+// checks returns the ways to check what an operation makes. One that only reads makes nothing.
+func (o *referenceOperation) checks() (list []check) {
+	id := strings.ToLower(o.ID)
+	for _, c := range outside {
+		if strings.Contains(id, c.word) && !strings.Contains(id, "signed") && !strings.Contains(id, "signature") && (o.Method != "GET" || c.word == "certificate") {
+			list = append(list, check{c.key, c.command})
+		}
+	}
+	return list
 }
 
 // operationView is the page of an operation.
 type operationView struct {
 	*referenceOperation
+	Checks   []check
 	Name     string   // in the language of the reader; see [operationName]
 	Rights   []string // keys
 	Bodies   []referenceBody
@@ -211,7 +310,7 @@ func (a *API) operation(id string) (*referenceOperation, error) {
 // describeOperation returns the page of an operation.
 func (a *API) describeOperation(ctx context.Context, o *referenceOperation) operationView {
 	v := operationView{
-		referenceOperation: o, Name: operationName(view.VisitorOf(ctx).Words, o), Inputs: o.inputs(nil), Token: o.takesToken(), Address: a.Address,
+		referenceOperation: o, Checks: o.checks(), Name: operationName(view.VisitorOf(ctx).Words, o), Inputs: o.inputs(nil), Token: o.takesToken(), Address: a.Address,
 		Tries: a.tries(o), SignedIn: view.VisitorOf(ctx).Session.Token != "",
 	}
 	v.Curl = a.curl(o, v.Inputs, false)

@@ -1,23 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The list of operations follows what is typed in its search, and the command of an operation
-// follows its form. Without scripts the search and the form are sent.
+// The command of an operation follows its form. Without scripts the form is sent.
 (() => {
-  const search = document.querySelector('[data-filter] input')
-  if (search) {
-    const items = [...document.querySelectorAll('[data-operations] li')]
-    const sections = [...document.querySelectorAll('[data-operations]')]
-    const none = document.querySelector('[data-none]')
-    search.addEventListener('input', () => {
-      const words = search.value.toLowerCase().split(/\s+/).filter(Boolean)
-      for (const item of items) {
-        const text = item.textContent.toLowerCase()
-        item.hidden = !words.every(w => text.includes(w))
-      }
-      for (const s of sections) s.hidden = !s.querySelector('li:not([hidden])')
-      none.hidden = !sections.every(s => s.hidden)
-    })
-  }
-
   const form = document.querySelector('form[data-method]')
   const command = document.querySelector('[data-curl]')
   if (!form || !command) return

@@ -33,6 +33,9 @@ func TestReferenceSearch(t *testing.T) {
 	for _, c := range [][3]string{
 		{"en", "setuserLOCK", "SetUserLockoutState SetUserLockoutStateEx"}, {"en", "delete /oath", "RemoveUserOtpToken"}, {"ru", "Регистрация  пользователя", "RegisterUser RegisterUser2"},
 		{"en", "no such operation", ""}, {"en", pagetest.HostileText, ""},
+		// Words of people, in the forms that they have.
+		{"ru", "подписать документ", "SignDocument"}, {"ru", "Подписью документа", "SignDocument"}, {"ru", "печать", "SignDocument"}, {"ru", "штамп", "SignDocument TimeStamp"}, {"ru", "заблокировать сотрудника", "SetUserLockoutState"},
+		{"en", "visible seal", "SignDocument"}, {"en", "pincode", "SignDocument"},
 	} {
 		got := strings.Join(shownOf(c[0], c[1]), " ")
 		for _, want := range strings.Fields(c[2]) {
@@ -40,12 +43,26 @@ func TestReferenceSearch(t *testing.T) {
 				t.Errorf("%q finds %s, want %s", c[1], got, want)
 			}
 		}
-		if c[2] == "" && got != "" || len(got) > 400 {
+		if c[2] == "" && got != "" || len(got) > 4000 {
 			t.Errorf("%q finds %s", c[1], got)
 		}
 	}
 	if all := shownOf("en", ""); len(all) < 150 {
 		t.Errorf("only %d operations", len(all))
+	}
+}
+
+// TestReferenceOutside checks that an operation with a result says how it is checked elsewhere, and one without none.
+func TestReferenceOutside(t *testing.T) {
+	t.Parallel()
+	w := tamgatest.StartUMS(t)
+	b := pagetest.New(t, w.Server)
+	b.Shows(b.Get("/reference/SignDocument"), "How to check the result outside", "openssl cms -verify", "pdfsig document.pdf")
+	b.Shows(b.Get("/reference/TimeStamp"), "openssl ts -verify")
+	for _, id := range []string{"GetUsers", "RegisterUser"} {
+		if p := b.Shows(b.Get("/reference/" + id)); strings.Contains(p.Text, "outside") {
+			t.Errorf("%s says how to check a result that it does not have", id)
+		}
 	}
 }
 

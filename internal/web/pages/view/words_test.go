@@ -23,7 +23,7 @@ import (
 // families are the beginnings of keys whose end is a value.
 var families = []string{"certificate.status.", "audit.what.", "audit.who.", "audit.shows.", "register.password.", "register.hint.", "register.method.", "bulk.do.", "person.needs.", "suite.", "account.object.", "format.", "level.", "operation.", "document.", "verdict.", "verdict.short.", "digest.", "fault.", "unit.", "finding.", "code.", "row.", "moment.", "verify.kind.", "verify.chip.", "verify.known.", "verify.open.", "stamp.",
 	"account.done.", "front.done.", "outcome.", "certificates.done.", "devices.done.", "audited.", "channel.", "command.", "field.", "column.", "comparison.", "action.", "policy.kind.", "rules.", "lack.", "method.", "device.state.", "requests.kind.", "requests.status.", "approvals.state.", "messages.state.", "messages.only.", "messages.template.", "services.source.", "messages.language.",
-	"token.kind.", "check.", "failed.check.", "installation.", "limit.", "delay.", "print.", "reason.", "ends.", "reference.security.", "reference.in.", "reference.tag.", "reference.status.", "reference.answer.", "reference.operation.",
+	"token.kind.", "check.", "failed.check.", "installation.", "limit.", "delay.", "print.", "reason.", "ends.", "reference.security.", "reference.about.", "reference.outside.", "reference.in.", "reference.tag.", "reference.status.", "reference.answer.", "reference.operation.",
 	"confirm.kind.", "confirm.field.", "confirm.value.", "confirm.way.", "confirm.ask.", "confirm.document.", "request.status.", "request.type."}
 
 // TestCatalogues checks that every text is there in every language, with the same values,
