@@ -15,14 +15,18 @@ import (
 	"tamga/internal/config"
 	"tamga/internal/domain/audit"
 	stored "tamga/internal/domain/document"
+	domain "tamga/internal/domain/encryption"
+	"tamga/internal/domain/operation"
 	"tamga/internal/domain/signing"
 	"tamga/internal/web/pages"
 	"tamga/internal/web/pages/account"
 	"tamga/internal/web/pages/confirm"
+	"tamga/internal/web/pages/encryption"
 	"tamga/internal/web/pages/operator"
 	"tamga/internal/web/pages/reference"
 	"tamga/internal/web/pages/sign"
 	"tamga/internal/web/rest"
+	"tamga/internal/web/signapi"
 	"tamga/internal/web/svsapi"
 )
 
@@ -89,7 +93,7 @@ func (b *Base) pageSettings(trial *pages.Trial) pages.Settings {
 }
 
 // newPages returns the pages for people. v may be nil.
-func (s *Services) newPages(trial *pages.Trial, operations *signing.Operations, documents *stored.Service, v *verifier, o operator.Deps, r reference.Deps) *pages.API {
+func (s *Services) newPages(trial *pages.Trial, operations *signing.Operations, messages signapi.Encryption, documents *stored.Service, v *verifier, o operator.Deps, r reference.Deps) *pages.API {
 	d := pages.Deps{Identity: s.Identity, Sessions: s.Tokens, Sealer: s.ring, Now: s.DB.Now, Random: rand.Text, Log: s.log, Operator: o, Reference: r}
 	d.Sign = sign.Deps{
 		Operations: operations, Forms: Formats(s.Config).Forms(), Certificates: s.Keys, Requests: s.Keys, Documents: documents, TSPServices: s.Policies.TSPServices,
@@ -99,9 +103,14 @@ func (s *Services) newPages(trial *pages.Trial, operations *signing.Operations, 
 		d.Sign.Verifier, d.Sign.Admit, d.Sign.MostVerified, d.Sign.PDF = v, v.admit, v.limit, reportPDF
 		d.Sign.Asks = s.Config.Verification.Fetch
 	}
+	recipients := domain.Scope(s.Config.Pages.Recipients)
+	d.Encryption = encryption.Deps{
+		Messages: messagesOfPages{messages, s.Operations}, Documents: documents, Certificates: s.Keys, Most: int64(s.Config.Pages.Upload), Kept: s.Config.Documents.TemporaryLife,
+		Directory: &domain.Directory{People: s.Users, Keys: s.Keys, Scope: recipients, Now: s.DB.Now}, Searches: recipients != domain.ScopeNone,
+	}
 	d.Confirm = confirm.Deps{
 		Confirmations: s.Confirm, Steps: s.Identity, ToConfirm: toConfirm{operations}, Operations: operations, Certificates: s.Keys, Acts: s.Operations,
-		CarryOutSigning: operations.Confirmed, Paint: qr.GIF,
+		CarryOutSigning: s.carryOutDocuments, Paint: qr.GIF,
 	}
 	d.Account = account.Deps{
 		Own: s.Identity, People: s.Users, Grants: s.Tokens.Grants, Wishes: s.own.policies, Waiting: s.Approvals,
@@ -115,6 +124,44 @@ func (s *Services) newPages(trial *pages.Trial, operations *signing.Operations, 
 		d.Account.Passkeys = s.own.passkeys
 	}
 	return pages.New(s.pageSettings(trial), d)
+}
+
+// carryOutDocuments carries out an operation on documents that its user has confirmed on a page.
+func (s *Services) carryOutDocuments(ctx context.Context, who audit.Principal, o *signing.ConfirmedOrder) (*operation.Operation, error) {
+	c := &operation.Claim{ID: o.ID, Form: o.Form, Kinds: []string{signing.KindSign, signing.KindSeveral, domain.KindDecrypt}, PIN: o.PIN, Keep: o.Keep}
+	op, _, err := s.Operations.CarryOut(ctx, who, c)
+	return op, err
+}
+
+// messagesOfPages starts what the pages encrypt and decrypt.
+type messagesOfPages struct {
+	signapi.Encryption
+	operations *operation.Service
+}
+
+// Encrypt implements encryption.Messages.
+func (m messagesOfPages) Encrypt(ctx context.Context, who audit.Principal, o *domain.EncryptOrder) (*operation.Operation, error) {
+	order, err := m.Encrypting(ctx, who, o)
+	if err != nil {
+		return nil, err
+	}
+	op, _, err := m.operations.Start(ctx, order)
+	return op, err
+}
+
+// Decrypt implements encryption.Messages.
+func (m messagesOfPages) Decrypt(ctx context.Context, who audit.Principal, o *domain.DecryptOrder) (*operation.Operation, error) {
+	order, err := m.Decrypting(who, o, operation.Waits)
+	if err != nil {
+		return nil, err
+	}
+	op, _, err := m.operations.Start(ctx, order)
+	return op, err
+}
+
+// Find implements encryption.Messages.
+func (m messagesOfPages) Find(ctx context.Context, who audit.Principal, id string) (*operation.Operation, error) {
+	return m.operations.Find(ctx, who, id)
 }
 
 // toConfirm gives package confirm the documents that wait for a confirmation.

@@ -22,7 +22,7 @@ type Pages struct {
 	Session time.Duration `yaml:"session" default:"12h" min:"1m"`
 	// A session ends after so long without a request.
 	Idle time.Duration `yaml:"idle" default:"30m" min:"1m"`
-	// Largest upload of documents to sign, together.
+	// Largest upload of documents to sign, to encrypt or to decrypt, together.
 	Upload setting.Size `yaml:"upload" default:"2GiB" above:"0"`
 	// Identifiers of operators who may change on pages what concerns the whole installation:
 	// groups, webhooks, tokens in stock, time-stamp services, messages. They also have the
@@ -32,6 +32,11 @@ type Pages struct {
 	// Identifiers of operators who may read on pages the whole audit log and the state of the
 	// installation.
 	Auditors []string `yaml:"auditors"`
+	// Whom people find as recipients of encrypted files by name or login: `group` the people of their own
+	// group, and an operator those of the groups that are theirs; `everyone` all people and all groups of the
+	// installation; `none`. Only people with a valid certificate for encryption are found, with their display name,
+	// login and certificate. A certificate that is in a file can always be used.
+	Recipients string `yaml:"recipients" default:"group" oneof:"none group everyone"`
 	// Whether people who have no second factor may add the first one on the pages, by their
 	// sign-in alone. Those who have one confirm each change by it. Without it, the first factor
 	// is the task of an operator.

@@ -152,14 +152,20 @@ func begins(column string, t user.Term, args []any) (string, []any) {
 	return "(" + strings.Join(parts, " OR ") + ")", args
 }
 
-// hasTerm returns the condition that a user has a term, with its arguments added.
-func hasTerm(userID string, t user.Term, args []any) (string, []any) {
+// hasTerm returns the condition that a user has a term, with its arguments added: in the words of some sources, or of
+// any.
+func hasTerm(userID string, t user.Term, args []any, sources ...string) (string, []any) {
 	var parts []string
 	for _, text := range t {
 		args = append(args, likePattern([]string{"", " " + text, ""}))
 		parts = append(parts, fmt.Sprintf(`t.words LIKE $%d ESCAPE '\'`, len(args)))
 	}
-	return onePerRow("SELECT 1 FROM user_texts t WHERE t.user_id = " + userID + " AND (" + strings.Join(parts, " OR ") + ")"), args
+	of := ""
+	if len(sources) > 0 {
+		args, of = among(args, sources)
+		of = " AND t.source " + of
+	}
+	return onePerRow("SELECT 1 FROM user_texts t WHERE t.user_id = " + userID + of + " AND (" + strings.Join(parts, " OR ") + ")"), args
 }
 
 // wordsAUser is how many words with the same beginning a user has at most, as a rule. PostgreSQL reads all rows
@@ -193,17 +199,7 @@ func (s Users) FindUsers(ctx context.Context, operatorID string, terms []user.Te
 		}
 	}
 	query += fmt.Sprintf(" LIMIT $%d", len(args)+1)
-	var found []user.Place
-	if s.engine == sqliteEngine { // it removes rows while it reads, and ends at the limit
-		found, err = s.places(ctx, fmt.Sprintf(query, "DISTINCT"), append(args, limit))
-	} else {
-		found, err = s.places(ctx, fmt.Sprintf(query, ""), append(args, limit*wordsAUser))
-		if err == nil && len(found) == limit*wordsAUser {
-			if found = distinct(found); len(found) < limit { // some users have many words that begin so
-				found, err = s.places(ctx, fmt.Sprintf(query, "DISTINCT"), append(args, limit))
-			}
-		}
-	}
+	found, err := s.distinctPlaces(ctx, query, args, limit)
 	if err == nil && len(terms) == 1 { // the serial number of a token
 		begin, args := begins("x.serial_key", terms[0], []any{operatorID, millis(now)})
 		var holders []user.Place
@@ -212,6 +208,51 @@ func (s Users) FindUsers(ctx context.Context, operatorID string, terms []user.Te
 	}
 	found = distinct(found)
 	return found[:min(len(found), limit)], err
+}
+
+// distinctPlaces returns at most limit places of a query that ends in a limit, and begins with a verb for DISTINCT.
+func (s Users) distinctPlaces(ctx context.Context, query string, args []any, limit int) (found []user.Place, err error) {
+	if s.engine == sqliteEngine { // it removes rows while it reads, and ends at the limit
+		return s.places(ctx, fmt.Sprintf(query, "DISTINCT"), append(args, limit))
+	}
+	found, err = s.places(ctx, fmt.Sprintf(query, ""), append(args, limit*wordsAUser))
+	if err == nil && len(found) == limit*wordsAUser {
+		if found = distinct(found); len(found) < limit { // some users have many words that begin so
+			found, err = s.places(ctx, fmt.Sprintf(query, "DISTINCT"), append(args, limit))
+		}
+	}
+	return found, err
+}
+
+// NamedUsers implements user.SearchStore.
+func (s Users) NamedUsers(ctx context.Context, groups []string, terms []user.Term, limit int) ([]user.User, error) {
+	first, err := s.rarestTerm(ctx, terms)
+	if err != nil {
+		return nil, err
+	}
+	begin, args := begins("x.word", terms[first], nil)
+	query := "SELECT %s u.login_folded, u.id FROM user_words x CROSS JOIN users u WHERE " + begin + " AND u.id = x.user_id"
+	if groups != nil {
+		var isOne string
+		args, isOne = among(args, groups)
+		query += " AND u.group_name " + isOne
+	}
+	for _, t := range terms { // the word of the first one may be of another source
+		var has string
+		has, args = hasTerm("x.user_id", t, args, sourceLogin, sourceShown)
+		query += " AND " + has
+	}
+	found, err := s.distinctPlaces(ctx, query+fmt.Sprintf(" LIMIT $%d", len(args)+1), args, limit)
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	found = distinct(found)
+	ids := make([]string, 0, limit)
+	for _, p := range found[:min(len(found), limit)] {
+		ids = append(ids, p.ID)
+	}
+	args, isOne := among(nil, ids)
+	return allUnprepared(ctx, s.DB, scanUser, "SELECT "+userColumns+" FROM users u WHERE u.id "+isOne+" ORDER BY u.login_folded", args...)
 }
 
 // distinct sorts places and removes those that are there twice.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -157,9 +158,13 @@ func (s *Service) describe(ctx context.Context, o *operation.Order) (f what.Fiel
 		return f, err
 	}
 	var one *keys.Certificate
+	var formats []string // of the messages
 	err = o.Each(ctx, func(from int, in []operation.Opened) error {
 		for i := range in {
-			document, c, err := describeMessage(ctx, p.Type, by, &in[i])
+			document, c, format, err := describeMessage(ctx, p.Type, by, &in[i])
+			if !slices.Contains(formats, string(format)) {
+				formats = append(formats, string(format))
+			}
 			switch {
 			case err != nil:
 				return operation.OfDocumentAt(from+i, err)
@@ -183,7 +188,7 @@ func (s *Service) describe(ctx context.Context, o *operation.Order) (f what.Fiel
 	f.Action = o.Action.String()
 	f.Certificate, f.PublicKey = streebog(one.X509.Raw), streebog(one.X509.RawSPKI)
 	shown := map[string]string{
-		"message": string(p.Type), "application": o.Owner.ClientID, "certificate": strconv.FormatInt(one.ID, 10), "recipient": one.X509.Subject.String(),
+		"message": strings.Join(formats, ", "), "application": o.Owner.ClientID, "certificate": strconv.FormatInt(one.ID, 10), "recipient": one.X509.Subject.String(),
 	}
 	if len(p.Originator) > 0 {
 		shown["originator"] = fmt.Sprintf("%x", streebog(p.Originator))
@@ -203,25 +208,25 @@ func (s *Service) describe(ctx context.Context, o *operation.Order) (f what.Fiel
 	return f, nil
 }
 
-// describeMessage returns what a user confirms about a message, and the certificate that opens it.
-func describeMessage(ctx context.Context, t Type, by *recipient, in *operation.Opened) (d what.Document, c *keys.Certificate, err error) {
+// describeMessage returns what a user confirms about a message, the certificate that opens it, and its format.
+func describeMessage(ctx context.Context, t Type, by *recipient, in *operation.Opened) (d what.Document, c *keys.Certificate, format Type, err error) {
 	switch {
 	case in.Err != nil:
-		return d, nil, in.Err
+		return d, nil, "", in.Err
 	case in.Document == nil || in.Document.Size() == 0:
-		return d, nil, noDocument()
+		return d, nil, "", noDocument()
 	}
 	e, err := t.parse(ctx, &source{Document: in.Document})
 	if err != nil {
-		return d, nil, err
+		return d, nil, "", err
 	}
 	defer e.close()
 	if c, err = by.of(ctx, e); err != nil {
-		return d, nil, err
+		return d, nil, "", err
 	}
 	d.Size = in.Document.Size()
 	d.Digest, err = digestOf(ctx, in.Document)
-	return d, c, err
+	return d, c, e.format(), err
 }
 
 // propose implements operation.Kind.Propose: a PIN that was given must be right before the user is asked.

@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"tamga/internal/domain/audit"
@@ -26,7 +27,9 @@ type EncryptOrder struct {
 	Params     map[string]string
 	Documents  []Input
 
+	Ending   string // of the names of CMS messages: one of Endings; "": the first one
 	Form     operation.Form
+	Recorded bool // see operation.Order
 	Snapshot *signing.Snapshot
 	Keep     operation.Keep
 	Noted    func(text string) // see operation.Run.Note; nil: none
@@ -41,6 +44,7 @@ type encryptPlan struct {
 	recipients   []*x509gost.Certificate
 	at           []int // index of each in the order
 	kind         Type
+	ending       string // of the names of messages
 	form         options
 	allowInvalid bool
 	invalid      int // recipients that AllowInvalid allows
@@ -59,8 +63,14 @@ func (s *Service) Encrypting(ctx context.Context, who audit.Principal, o *Encryp
 	if err := s.setRecipients(ctx, p, o.Recipients, len(o.Documents)); err != nil {
 		return nil, err
 	}
+	if p.ending = o.Type.row().ending; p.ending != "" && o.Ending != "" {
+		if p.ending = o.Ending; !slices.Contains(Endings, p.ending) {
+			return nil, fault.Newf(fault.InvalidParameters, "the ending of encrypted files is one of %s", strings.Join(Endings, ", "))
+		}
+	}
 	order := &operation.Order{
-		Kind: KindEncrypt, Form: o.Form, Owner: who, Confirming: operation.Refuses,
+		Recorded: o.Recorded,
+		Kind:     KindEncrypt, Form: o.Form, Owner: who, Confirming: operation.Refuses,
 		Plan: p, Inputs: inputs(o.Documents), Description: signing.Describe(firstName(o.Documents), len(o.Documents)), Keep: o.Keep, Noted: o.Noted,
 	}
 	if o.Snapshot != nil {
@@ -227,7 +237,7 @@ func (r *encryptRun) one(ctx context.Context, i int, in *operation.Opened) (err 
 	}
 	r.total.add(digest, made.Size())
 	r.total.plain += size
-	err = r.run.Save(ctx, i, sealedName(d.OriginalName, r.plan.kind.row().ending), operation.NewSection(made, 0, made.Size()))
+	err = r.run.Save(ctx, i, sealedName(d.OriginalName, r.plan.ending), operation.NewSection(made, 0, made.Size()))
 	if err == nil && !stays {
 		err = made.Close()
 	}

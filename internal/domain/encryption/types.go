@@ -3,6 +3,7 @@
 package encryption
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -27,6 +28,8 @@ const (
 	CMS Type = "CMS"
 	// XML is XML Encryption: a document with EncryptedData.
 	XML Type = "XML"
+	// Any is the format that each message has. It is for decryption alone, and no interface of programs has it.
+	Any Type = "Any"
 )
 
 // typeRow is a format.
@@ -61,6 +64,7 @@ type message interface {
 	// only.
 	recipient(c *x509gost.Certificate) error
 	Decrypt(ctx context.Context, o cms.Opening, sink cms.Sink) (cms.Integrity, error)
+	format() Type
 	close()
 }
 
@@ -70,8 +74,26 @@ type recipientID struct {
 	names                      func(c *x509gost.Certificate) bool
 }
 
+// anyType is the row of Any.
+var anyType = &typeRow{name: Any, read: readAny}
+
+// readAny reads an encrypted XML document, which begins with <, or else a CMS message.
+func readAny(ctx context.Context, from *source) (message, error) {
+	begin := make([]byte, min(from.Size(), 64))
+	if _, err := from.ReadAt(begin, 0); err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	if begin = bytes.TrimLeft(bytes.TrimPrefix(begin, []byte("\ufeff")), " \t\r\n"); len(begin) > 0 && begin[0] == '<' {
+		return readXML(ctx, from)
+	}
+	return readCMS(ctx, from)
+}
+
 // row returns the row of a type.
 func (t Type) row() *typeRow {
+	if t == Any {
+		return anyType
+	}
 	for _, r := range types {
 		if r.name == t {
 			return r
@@ -122,6 +144,8 @@ func (m cmsMessage) recipient(c *x509gost.Certificate) error {
 	_, err := m.Recipient(c)
 	return err
 }
+
+func (cmsMessage) format() Type { return CMS }
 
 func (cmsMessage) close() {}
 
@@ -177,6 +201,8 @@ func (m *xmlMessage) recipient(c *x509gost.Certificate) error {
 	_, err := m.Recipient(c)
 	return err
 }
+
+func (*xmlMessage) format() Type { return XML }
 
 func (m *xmlMessage) close() { m.budget.End() }
 

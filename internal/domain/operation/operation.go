@@ -156,6 +156,8 @@ type Order struct {
 	// Found is what Describe leaves for Propose and Do.
 	Found any
 	Keep  Keep // nil: nothing is recorded beside the operation
+	// Recorded means that the operation is stored with its end although its kind is not Recorded.
+	Recorded bool
 	// Noted is called with what Run.Note got. nil: it is not called.
 	Noted func(text string)
 	// Action is what the policies are asked about. Kind.Check sets it; 0: no policy is asked.

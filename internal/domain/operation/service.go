@@ -260,7 +260,7 @@ func (s *Service) Start(ctx context.Context, o *Order) (op *Operation, result an
 		Parameters: o.Parameters, Description: o.Description, Documents: o.documents, Callback: o.Callback,
 		CreatedAt: now, UpdatedAt: now, ConfirmedAt: now, CompleteBefore: now.Add(s.settings.AsyncLife),
 	}
-	if k.Recorded && o.Form != FormTransaction || o.Async {
+	if (k.Recorded || o.Recorded) && o.Form != FormTransaction || o.Async {
 		if begun.ID, err = s.newID(); err != nil {
 			return nil, nil, err
 		}

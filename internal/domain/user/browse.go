@@ -34,6 +34,9 @@ type SearchStore interface {
 	// FindUsers returns at most limit users the operator reaches who have all terms, in the
 	// order of their keys. If there are more, it returns any of them.
 	FindUsers(ctx context.Context, operatorID string, terms []Term, limit int, now time.Time) ([]Place, error)
+	// NamedUsers returns at most limit users of some groups, nil for all, whose login or display name has all terms,
+	// in the order of their keys. If there are more, it returns any of them.
+	NamedUsers(ctx context.Context, groups []string, terms []Term, limit int) ([]User, error)
 	// MoreUsers reports whether the installation has more than a number of users, or had more
 	// since this process began. It does not count them all.
 	MoreUsers(ctx context.Context, than int) (bool, error)

@@ -86,6 +86,21 @@ func (s *Service) FindByWords(ctx context.Context, who audit.Principal, text, af
 	return m, err
 }
 
+// Named returns at most limit users of some groups, nil for all, whose login or display name has all terms of a
+// text, in the order of their keys. Nothing else of a user is compared, so a search does not tell whose a number or an
+// address is. The caller decides who may search in which groups. The fault is error_invalid_filter_value.
+func (s *Service) Named(ctx context.Context, groups []string, text string, limit int) (list []User, more bool, err error) {
+	terms, err := SearchTerms(text)
+	if err != nil || groups != nil && len(groups) == 0 {
+		return nil, false, err
+	}
+	list, err = s.SearchStore.NamedUsers(ctx, groups, terms, limit+1)
+	if len(list) > limit {
+		list, more = list[:limit], true
+	}
+	return list, more, err
+}
+
 // Place is where a user is in the order of keys.
 type Place struct{ Key, ID string }
 

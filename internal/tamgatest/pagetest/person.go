@@ -64,11 +64,12 @@ func (p *Person) Denies(actions ...int) {
 
 // Bits of actions in policies.
 const (
-	BitSignDocument  = 2
-	BitSignDocuments = 4
-	BitCreateRequest = 16
-	BitChangePIN     = 32
-	BitRevoke        = 128
+	BitSignDocument    = 2
+	BitSignDocuments   = 4
+	BitDecryptDocument = 8
+	BitCreateRequest   = 16
+	BitChangePIN       = 32
+	BitRevoke          = 128
 
 	BitPrivateKeyAccess = 2048
 )

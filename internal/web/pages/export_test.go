@@ -6,6 +6,7 @@ import (
 	"tamga/internal/domain/policy"
 	"tamga/internal/domain/user"
 	"tamga/internal/web/pages/account"
+	"tamga/internal/web/pages/encryption"
 	"tamga/internal/web/pages/operator"
 	"tamga/internal/web/pages/sign"
 )
@@ -13,8 +14,9 @@ import (
 // Bare returns what pages need to have routes, but not to answer.
 func Bare() Deps {
 	return Deps{
-		Sign:     sign.Deps{Documents: struct{ sign.Documents }{}, Verifier: struct{ sign.Verifier }{}},
-		Account:  account.Deps{Contacts: struct{ account.Contacts }{}},
-		Operator: operator.Deps{People: &user.Service{}, Policies: &policy.Editor{}},
+		Sign:       sign.Deps{Documents: struct{ sign.Documents }{}, Verifier: struct{ sign.Verifier }{}},
+		Encryption: encryption.Deps{Documents: struct{ encryption.Documents }{}},
+		Account:    account.Deps{Contacts: struct{ account.Contacts }{}},
+		Operator:   operator.Deps{People: &user.Service{}, Policies: &policy.Editor{}},
 	}
 }

@@ -2,7 +2,7 @@
 
 // Package pages serves what people see in a browser. Begin with [New], [API.Routes] and [API.Middleware].
 //
-// The pages are in a package for each area: sign, confirm, account, operator and reference. Package view has what they
+// The pages are in a package for each area: sign, encryption, confirm, account, operator and reference. Package view has what they
 // share. This package assembles them, and has the front page, the start page and the sessions.
 //
 // A page is a row of a table of routes: its address, its right, the function that gathers what it shows and its template.
@@ -29,6 +29,7 @@ import (
 	"tamga/internal/domain/vault"
 	"tamga/internal/web/pages/account"
 	"tamga/internal/web/pages/confirm"
+	"tamga/internal/web/pages/encryption"
 	"tamga/internal/web/pages/operator"
 	"tamga/internal/web/pages/pdfjs"
 	"tamga/internal/web/pages/reference"
@@ -101,11 +102,12 @@ type Deps struct {
 	Log      *slog.Logger  // nil: nothing is logged
 
 	// The areas. New sets what they have in common, and what this package does for them.
-	Sign      sign.Deps
-	Confirm   confirm.Deps
-	Account   account.Deps
-	Operator  operator.Deps
-	Reference reference.Deps
+	Sign       sign.Deps
+	Confirm    confirm.Deps
+	Encryption encryption.Deps
+	Account    account.Deps
+	Operator   operator.Deps
+	Reference  reference.Deps
 }
 
 // API serves the pages.
@@ -115,11 +117,12 @@ type API struct {
 
 	headerFails atomic.Bool // the header of the last page could not be read
 
-	sign      *sign.API
-	confirm   *confirm.API
-	account   *account.API
-	operator  *operator.API
-	reference *reference.API
+	sign       *sign.API
+	confirm    *confirm.API
+	encryption *encryption.API
+	account    *account.API
+	operator   *operator.API
+	reference  *reference.API
 }
 
 // New returns the API. It panics if the description of the interface for operators is wrong.
@@ -132,6 +135,8 @@ func New(s Settings, d Deps) *API {
 	d.Sign.Seal = func(v any) (string, error) { return a.seal(reportsName, v) }
 	d.Sign.Open = func(sealed string, v any) bool { return a.open(reportsName, sealed, v) }
 	a.sign = sign.New(d.Sign)
+	d.Encryption.Now, d.Encryption.ClientID = d.Now, s.ClientID
+	a.encryption = encryption.New(d.Encryption)
 	d.Confirm.Now, d.Confirm.Clients, d.Confirm.Address, d.Confirm.Proved = d.Now, clients, s.Address, a.account.Proved
 	a.confirm = confirm.New(d.Confirm)
 	d.Operator.Now, d.Operator.Address = d.Now, s.Address
@@ -167,7 +172,7 @@ func (a *API) Routes() []rest.Route {
 	if a.settings.Trial != nil {
 		routes = append(routes, rest.Handle("POST /try", "SignInToTry", rest.Anyone, a.try).Answering(rest.Redirect{}))
 	}
-	return slices.Concat(routes, look.Routes(), pdfjs.Routes(), a.sign.Routes(), a.confirm.Routes(), a.account.Routes(), a.operator.Routes(), a.reference.Routes())
+	return slices.Concat(routes, look.Routes(), pdfjs.Routes(), a.sign.Routes(), a.encryption.Routes(), a.confirm.Routes(), a.account.Routes(), a.operator.Routes(), a.reference.Routes())
 }
 
 // Missing returns the route of all addresses that have no route. The address of a form leads to

@@ -111,6 +111,37 @@ func Words(t *testing.T, open func(t *testing.T) *store.DB) {
 		}
 	}
 	table()
+	// Those who look for a recipient compare display names and logins alone, in the groups that they may see.
+	named := func(groups []string, text string, limit int) (string, bool) {
+		t.Helper()
+		list, more, err := service.Named(t.Context(), groups, text, limit)
+		must(t, err)
+		var found []string
+		for _, u := range list {
+			found = append(found, u.Login)
+		}
+		return strings.Join(found, ","), more
+	}
+	for _, c := range []struct {
+		groups     []string
+		text, want string
+	}{
+		{nil, "фекла елкина", "f.yolkina"}, {nil, "f.yo", "f.yolkina"}, {nil, "ёлкина f.yol", "f.yolkina"}, {nil, "со", "100%_x,f.yolkina"},
+		{[]string{"Beta"}, "артем", "f.yolkina"}, {[]string{"Alpha"}, "артем", "a.petrov"}, {[]string{"Alpha", "Beta"}, "артем", "a.petrov,f.yolkina"}, {[]string{}, "артем", ""}, {[]string{"Gamma"}, "артем", ""},
+		// Nothing else of a person is compared, alone or beside the name.
+		{nil, "9261234567", ""}, {nil, "4567", ""}, {nil, "sever-les", ""}, {nil, "11223344595", ""}, {nil, "500100732259", ""}, {nil, "главный", ""}, {nil, "feklusha", ""}, {nil, "ga00123456", ""},
+		{nil, "фекла 4567", ""}, {nil, "елкина главный", ""}, {nil, "ильич", ""},
+	} {
+		if got, more := named(c.groups, c.text, 50); got != c.want || more {
+			t.Errorf("%q in %q is named by %q, %v, want %q", c.text, c.groups, got, more, c.want)
+		}
+	}
+	if _, more := named(nil, "со", 1); !more {
+		t.Error("there are more people of a name, and the search does not say so")
+	}
+	if _, _, err := service.Named(t.Context(), nil, "с", 50); code(err) != fault.InvalidFilterValue {
+		t.Errorf("one letter: %v", err)
+	}
 	// An operator of many people: the search begins with the words.
 	var many lock.Set
 	var changes []func(ctx context.Context) (bool, error)
@@ -123,6 +154,9 @@ func Words(t *testing.T, open func(t *testing.T) *store.DB) {
 	}
 	must(t, users.Together(t.Context(), many, true, changes))
 	table()
+	if got, more := named([]string{"Beta"}, "много", 3); got != "many0000,many0001,many0002" && strings.Count(got, ",") != 2 || !more {
+		t.Errorf("many are named: %q, %v", got, more)
+	}
 	m, err := service.FindByWords(t.Context(), both, "много", "", 50)
 	if err != nil || !m.More || len(m.IDs) != user.MostFound || len(m.Users) != 50 || m.Next == "" {
 		t.Errorf("many: %d, %v, %d, %q, %v", len(m.IDs), m.More, len(m.Users), m.Next, err)

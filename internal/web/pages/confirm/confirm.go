@@ -487,7 +487,7 @@ func (a *API) offerEnd(ctx context.Context, r *confirm.Record, v *confirmView) e
 func resultOf(r *confirm.Record) string {
 	switch {
 	case r.Documents > 0:
-		return view.SignedAt(r.ID)
+		return view.ResultAt(r.Action, r.ID)
 	case r.Purpose == confirm.ForOperation:
 		return "/certificates"
 	}

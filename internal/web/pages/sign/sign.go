@@ -25,7 +25,7 @@ import (
 )
 
 // MaxFiles are the files that one upload signs, at most.
-const MaxFiles = 200
+const MaxFiles = view.MaxFiles
 
 const (
 	maxField   = 4 << 10 // bytes of a field beside the files

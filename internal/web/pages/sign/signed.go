@@ -8,13 +8,10 @@ import (
 	"encoding/json"
 	"net/url"
 	"slices"
-	"strconv"
 	"time"
 	"unicode"
 	"unicode/utf8"
 
-	"tamga/internal/domain/document"
-	"tamga/internal/domain/fault"
 	"tamga/internal/domain/operation"
 	"tamga/internal/domain/signing"
 	"tamga/internal/web/pages/view"
@@ -187,18 +184,11 @@ func formWith(forms []signing.Form, signatureType string, params map[string]stri
 	return nil
 }
 
-// download answers one signed document. A browser saves it and never shows it, because its
-// content is untrusted.
+// download answers one signed document.
 func (a *API) download(ctx context.Context, r struct {
 	Ref string `path:"ref"`
 }) (rest.File, error) {
-	d, err := a.Documents.Open(ctx, rest.Caller(ctx), r.Ref)
-	if err != nil {
-		return rest.File{}, err
-	}
-	rest.Afterwards(ctx, d)
-	rest.Concerning(ctx, "document "+d.ID)
-	return rest.File{Content: d, Name: cmp.Or(d.Name, "document")}, nil
+	return view.Download(ctx, a.Documents, r.Ref)
 }
 
 // downloadAll answers every signed document of an operation as one archive.
@@ -210,30 +200,7 @@ func (a *API) downloadAll(ctx context.Context, r struct {
 		return rest.File{}, err
 	}
 	rest.Afterwards(ctx, o)
-	var files []*document.Stored
-	for _, d := range o.Documents {
-		if d.RefID == "" {
-			continue
-		}
-		if len(files) == MaxFiles { // each is open until the archive is sent
-			return rest.File{}, fault.Newf(fault.TooLarge, "an archive has at most %d documents: download them one by one", MaxFiles)
-		}
-		f, err := a.Documents.Open(ctx, rest.Caller(ctx), d.RefID)
-		if err != nil {
-			return rest.File{}, err
-		}
-		rest.Afterwards(ctx, f)
-		files = append(files, f)
-	}
-	if len(files) == 0 {
-		return rest.File{}, fault.New(fault.NotFound, "the operation has no signed documents")
-	}
-	z, err := view.NewArchive(files)
-	if err != nil {
-		return rest.File{}, err
-	}
-	rest.Concerning(ctx, strconv.Itoa(len(files))+" documents")
-	return rest.File{Content: z, Name: "signed.zip", Type: "application/zip"}, nil
+	return view.DownloadAll(ctx, a.Documents, o, "signed.zip")
 }
 
 // wayToSign returns a way to sign in words: a format that the pages have no words for says it itself.

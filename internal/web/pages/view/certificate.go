@@ -40,6 +40,7 @@ type Certificate struct {
 	Left      int // of its term, in percent
 	Days      int // that are left, whole ones
 	Held      bool
+	Encrypts  bool // it is for encryption, too
 }
 
 // Past reports whether the certificate will not sign any more.
@@ -76,13 +77,11 @@ func CertificatesOf(ctx context.Context, from Certificates, now time.Time) ([]Ce
 // DescribeCertificate returns a certificate as pages show it.
 func DescribeCertificate(c *keys.Certificate, now time.Time) Certificate {
 	info := signing.DescribeCertificate(c.X509)
-	s := Certificate{
-		ID: c.ID, Name: cmp.Or(c.FriendlyName, PersonIn(info.Subject)), Subject: info.Subject, Serial: shortSerial(info.Serial), Suite: suiteOf(c), Default: c.Default, PIN: c.HasPIN,
-		Status: "certificate.status." + c.Status.String(), NotAfter: info.NotAfter,
-	}
+	s := DescribeCertificateInfo(info)
+	s.ID, s.Suite, s.Default, s.PIN, s.Encrypts = c.ID, suiteOf(c), c.Default, c.HasPIN, c.ForEncryption()
+	s.Name, s.Status = cmp.Or(c.FriendlyName, s.Name), "certificate.status."+c.Status.String()
 	s.Usable, s.Held = c.Status == keys.Active, c.Status == keys.Hold
 	s.Soon = s.Usable && info.NotAfter.Sub(now) < soon
-	s.Owner, s.Of, s.Authority, s.NotBefore = NameIn(info.Subject), RolesIn(info.Subject), NameIn(info.Issuer), info.NotBefore
 	if left := info.NotAfter.Sub(now); left > 0 {
 		s.Days = int(left / (24 * time.Hour))
 		if term := info.NotAfter.Sub(info.NotBefore); term > 0 {
@@ -90,6 +89,14 @@ func DescribeCertificate(c *keys.Certificate, now time.Time) Certificate {
 		}
 	}
 	return s
+}
+
+// DescribeCertificateInfo returns a certificate of anyone, with what is in the certificate itself.
+func DescribeCertificateInfo(info *signing.CertificateInfo) Certificate {
+	return Certificate{
+		Name: PersonIn(info.Subject), Subject: info.Subject, Serial: shortSerial(info.Serial), NotAfter: info.NotAfter,
+		Owner: NameIn(info.Subject), Of: RolesIn(info.Subject), Authority: NameIn(info.Issuer), NotBefore: info.NotBefore,
+	}
 }
 
 // suiteOf returns the name of the suite of a certificate, "" for a key that cannot sign here.

@@ -128,6 +128,8 @@ func tabsFor(v *Visitor, who audit.Principal, waiting int) (shown, menu []Tab) {
 	add(&shown, !signedIn, reference)
 
 	add(&menu, true, certificates)
+	add(&menu, true, Tab{Address: "/encrypt", Key: "frame.encrypt", Icon: "lock"})
+	add(&menu, true, Tab{Address: "/decrypt", Key: "frame.decrypt", Icon: "unlock"})
 	add(&menu, true, Tab{Address: "/devices", Key: "devices.title", Icon: "phone"})
 	add(&menu, true, Tab{Address: "/account", Key: "account.title", Icon: "user"})
 	add(&menu, true, Tab{Address: "/account/history", Key: "account.history", Icon: "history"})

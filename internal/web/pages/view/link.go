@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strings"
 
+	"tamga/internal/domain/policy"
 	"tamga/internal/web/rest"
 )
 
@@ -31,3 +32,14 @@ func DataURL(kind string, content []byte) template.URL {
 
 // SignedAt returns the address of the page of an operation.
 func SignedAt(id string) string { return "/signed?operation=" + url.QueryEscape(id) }
+
+// DecryptedAt returns the address of the page of an operation that decrypts.
+func DecryptedAt(id string) string { return "/decrypted?operation=" + url.QueryEscape(id) }
+
+// ResultAt returns the address of the page of an operation with documents, by its action.
+func ResultAt(action, id string) string {
+	if action == policy.DecryptDocument.String() {
+		return DecryptedAt(id)
+	}
+	return SignedAt(id)
+}

@@ -10,6 +10,9 @@ import (
 	"tamga/internal/web/rest"
 )
 
+// MaxFiles are the files of one upload, at most.
+const MaxFiles = 200
+
 // The fields of a form with files take memory besides their texts: sizeOfField bytes each. There is
 // room for it and for the names in roomOfFields: for a form with maxFiles stored documents and more.
 const (
@@ -21,61 +24,87 @@ const (
 // calls each with every file. It returns the other fields, whose names and texts have at most so many
 // bytes together, besides roomOfFields.
 func ReadUpload[S rest.Sink[S]](parts rest.Parts, docs *rest.Documents[S], most int64, each func(field, name string, content S) error) (rest.Form, error) {
-	return ReadUploadWith(parts, docs, most, "", each)
+	u := Upload[S]{Most: most, Each: each}
+	return u.Read(parts, docs)
 }
 
-// ReadUploadWith is ReadUpload for a form with a field for a folder, whose files become one archive. each gets it after
-// all files.
-func ReadUploadWith[S rest.Sink[S]](parts rest.Parts, docs *rest.Documents[S], most int64, folderField string, each func(field, name string, content S) error) (rest.Form, error) {
-	fields, left := rest.Form{}, most+roomOfFields
-	var folder *folder[S]
+// Upload reads a form with files that are not all documents; see [ReadUpload].
+type Upload[S rest.Sink[S]] struct {
+	Most int64 // bytes of the other fields and of small files
+	Each func(field, name string, content S) error
+
+	Folder string // field for a folder, whose files become one archive: Each gets it after all files
+	Small  string // field for small files
+	// Take gets each file of Small.
+	Take func(name string, content []byte) error
+
+	left   int64
+	folder *folder[S]
+}
+
+// Read reads the form.
+func (u *Upload[S]) Read(parts rest.Parts, docs *rest.Documents[S]) (rest.Form, error) {
+	fields := rest.Form{}
+	u.left = u.Most + roomOfFields
 	for {
 		p, err := parts.Next()
-		if err == io.EOF {
-			if folder == nil {
-				return fields, nil
-			}
-			if err := folder.close(); err != nil {
+		switch {
+		case err == io.EOF && u.folder == nil:
+			return fields, nil
+		case err == io.EOF:
+			if err := u.folder.close(); err != nil {
 				return nil, err
 			}
-			return fields, each(folderField, folder.name+".zip", folder.content)
-		}
-		if err != nil {
-			return nil, err
-		}
-		if p.FileName != "" && p.Name == folderField && folderField != "" {
-			if folder == nil {
-				if folder, err = newFolder(docs); err != nil {
-					return nil, err
-				}
-			}
-			if err := folder.add(p); err != nil {
-				return nil, err
-			}
-			continue
-		}
-		if p.FileName == "" {
-			text, err := p.Text(most)
-			if err != nil {
-				return nil, err
-			}
-			// The number of parts has a limit, but it is that of documents, which are not in memory.
-			if left -= int64(len(p.Name) + len(text) + sizeOfField); left < 0 {
-				return nil, fault.Newf(fault.TooLarge, "the fields of the form take more than %d bytes besides its files", most+roomOfFields)
-			}
+			return fields, u.Each(u.Folder, u.folder.name+".zip", u.folder.content)
+		case err == nil && p.FileName != "":
+			err = u.file(p, docs)
+		case err == nil:
+			var text string
+			text, err = u.text(p)
 			if text != "" {
 				fields[p.Name] = append(fields[p.Name], text)
 			}
-			continue
 		}
-		content, err := docs.Open(p)
 		if err != nil {
 			return nil, err
 		}
-		if err := each(p.Name, baseName(p.FileName), content); err != nil {
-			return nil, err
+	}
+}
+
+// text reads a part that stays in memory. The number of parts has a limit, but it is that of documents, which are not
+// in memory.
+func (u *Upload[S]) text(p *rest.Part) (string, error) {
+	text, err := p.Text(u.Most)
+	if err == nil {
+		if u.left -= int64(len(p.Name) + len(text) + sizeOfField); u.left < 0 {
+			err = fault.Newf(fault.TooLarge, "the fields of the form take more than %d bytes besides its files", u.Most+roomOfFields)
 		}
 	}
+	return text, err
+}
+
+// file reads a file.
+func (u *Upload[S]) file(p *rest.Part, docs *rest.Documents[S]) (err error) {
+	switch {
+	case u.Take != nil && p.Name == u.Small:
+		content, err := u.text(p)
+		if err != nil {
+			return err
+		}
+		return u.Take(baseName(p.FileName), []byte(content))
+	case u.Folder != "" && p.Name == u.Folder:
+		if u.folder == nil {
+			if u.folder, err = newFolder(docs); err != nil {
+				return err
+			}
+		}
+		return u.folder.add(p)
+	}
+	content, err := docs.Open(p)
+	if err != nil {
+		return err
+	}
+	return u.Each(p.Name, baseName(p.FileName), content)
 }
 
 // escaped undoes what browsers do to the name of a file in a form (HTML standard, "multipart form

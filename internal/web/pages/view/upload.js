@@ -144,7 +144,7 @@ function attach(form) {
     for (const b of form.querySelectorAll("button")) b.disabled = true;
     status.textContent = "";
     if (refusal) forget();
-    request.send(new FormData(form));
+    request.send(new FormData(form, event.submitter));
   });
   // The browser sends the files one after the other, so the bytes sent tell how far each is.
   const spread = sent => {

@@ -165,7 +165,7 @@ var exact = map[string]bool{
 	fault.DuplicateLogin: true, fault.DuplicateName: true, fault.DuplicatePhone: true, fault.DuplicateEmail: true,
 	fault.RequestStatus: true, fault.CertificateStatus: true, fault.ContactUnconfirmed: true, fault.KInitExists: true,
 	fault.MaxTokens: true, fault.MaxAttempts: true, fault.InvalidCode: true, fault.InvalidLicense: true,
-	fault.InvalidFilterValue: true, fault.UnsupportedOperation: true,
+	fault.InvalidFilterValue: true, fault.UnsupportedOperation: true, fault.InvalidRecipients: true,
 }
 
 // Refusal returns what a refusal means, and the message that is shown below it: "" if the

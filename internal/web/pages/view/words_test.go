@@ -142,7 +142,7 @@ func TestOutcomes(t *testing.T) {
 }
 
 // notTexts look like keys but are not.
-var notTexts = []string{"reports.zip", "reports.csv", "all.zip", "wait.js", "signed.zip", "multipart.form", "audit.csv", "audit.jsonl", "openapi.json", "report.pdf", "report.json", "pdf.min.mjs", "pdf.worker.min.mjs"}
+var notTexts = []string{"reports.zip", "reports.csv", "all.zip", "wait.js", "signed.zip", "encrypted.zip", "decrypted.zip", "multipart.form", "audit.csv", "audit.jsonl", "openapi.json", "report.pdf", "report.json", "pdf.min.mjs", "pdf.worker.min.mjs"}
 
 func TestWords(t *testing.T) {
 	en, ru := WordsIn("en"), WordsIn("ru")
