@@ -5,6 +5,7 @@ package browser
 import (
 	"context"
 	"encoding/json"
+	"encoding/pem"
 	"flag"
 	"fmt"
 	"net/url"
@@ -347,6 +348,19 @@ func (b *tab) signature(text string) string {
 	b.Helper()
 	return string(b.Signed("POST", "/api/documents", b.Token(), tamgatest.Request([]byte(text), "CAdES", b.Cert("gost2012-256", false).ID,
 		tamgatest.Parameters{"CADESType": "T", "IsDetached": "True", "TSPAddress": b.Dev.TSPURL})))
+}
+
+// message returns an encrypted message for demo.
+func (b *tab) message(text string, params map[string]any) string {
+	b.Helper()
+	file, err := os.ReadFile(b.Path(b.Cert("gost2012-256", false).PEM))
+	if err != nil {
+		b.Fatal(err)
+	}
+	block, _ := pem.Decode(file)
+	return string(b.Signed("POST", "/api/documents/encrypt", b.Token(), map[string]any{
+		"Content": []byte(text), "Encryption": map[string]any{"Certificates": [][]byte{block.Bytes}, "Parameters": params},
+	}))
 }
 
 // saved waits until the browser has saved a file in a folder of downloads, and returns it.

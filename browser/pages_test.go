@@ -92,6 +92,32 @@ var rows = []row{
 	}},
 	{name: "signed-refused", who: demo, path: "/signed?operation=1", refused: true},
 
+	{name: "encrypt", who: demo, path: "/encrypt"},
+	{name: "encrypt-refused", who: demo, path: "/encrypt", refused: true, do: func(b *tab) {
+		b.attach(`input[name=file]`, "Договор поставки №1.pdf", string(tamgatest.PDFOf(2000)))
+		b.press(`main form .act button`)
+		b.wait(`#to-problem`)
+	}},
+	{name: "encrypt-found", who: demo, path: "/encrypt", do: func(b *tab) {
+		b.attach(`input[name=file]`, "Договор поставки №1.pdf", string(tamgatest.PDFOf(2000)))
+		b.fill(`input[name=q]`, "demo")
+		b.press(`button[value=find]`)
+		b.wait(`[data-found] input[name=to]`)
+	}},
+	{name: "encrypted", who: demo, path: "/encrypt", do: encryptFiles},
+	{name: "decrypt", who: demo, path: "/decrypt"},
+	{name: "decrypt-look", who: demo, path: "/decrypt", do: func(b *tab) {
+		b.attach(`input[name=file]`, "Договор поставки №1.pdf.p7m", "no message")
+		b.press(`button[value=look]`)
+		b.wait(`input[name=stored]`)
+	}},
+	{name: "decrypted", who: demo, path: "/decrypt", do: func(b *tab) {
+		b.attach(`input[name=file]`, "Договор поставки №1.pdf.p7m", b.message("text", nil), "notes.txt.enc", b.message("text", map[string]any{"Algorithm": "Kuznyechik"}), "other.p7m", "no message")
+		b.press(`main form .act button.primary`)
+		b.wait(`a[href^="/decrypted/document/"]`)
+	}},
+	{name: "decrypted-refused", who: demo, path: "/decrypted?operation=1", refused: true},
+
 	{name: "reference", path: "/reference"},
 	{name: "reference-operation", path: "/reference/GetUsers"},
 	{name: "reference-tried", who: demo, path: "/reference/GetCertificates", do: func(b *tab) {
@@ -213,6 +239,16 @@ var rows = []row{
 	{name: "operator-webhook-add", who: operator, path: "/operator/webhooks/webhook-add"},
 	{name: "operator-services", who: operator, path: "/operator/services"},
 	{name: "operator-installation", who: operator, path: "/operator/installation"},
+}
+
+// encryptFiles encrypts two files for the reader, who is found by name.
+func encryptFiles(b *tab) {
+	b.attach(`input[name=file]`, "Договор поставки №1.pdf", string(tamgatest.PDFOf(2000)), "notes.txt", "text")
+	b.fill(`input[name=q]`, "demo")
+	b.press(`button[value=find]`)
+	b.press(`[data-found] input[name=to]`)
+	b.press(`main form .act button`)
+	b.wait(`a[href^="/encrypted/document/"]`)
 }
 
 // firstPerson opens the record of the first person of the list.

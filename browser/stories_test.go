@@ -282,3 +282,58 @@ func TestShowPDF(t *testing.T) {
 	b.until(`document.querySelector("canvas").width > 100 && document.querySelectorAll("[data-view] button:disabled").length === 2`)
 	b.check("confirm-pdf")
 }
+
+// TestEncryptForAnother encrypts two files and a folder for a person who is found while one types, and this person
+// decrypts them.
+func TestEncryptForAnother(t *testing.T) {
+	s := start(t)
+	w := tamgatest.NewUMS(s.Server)
+	w.Command("cert", "issue", tamgatest.Plain, "--encryption", "--default")
+	for _, l := range []look{looks[0], looks[3]} {
+		t.Run(l.name, func(t *testing.T) {
+			b := s.tab(t, l)
+			folder := b.downloads()
+			b.signIn("/encrypt", s.Dev.User.Login, s.Dev.User.Password)
+			b.attach(`input[name=file]`, "Акт.txt", "an act", "b.txt", "another")
+			// Enter in the search neither sends the form nor forgets its files. Who is ticked stays chosen.
+			b.fill(`input[name=q]`, "pla\r")
+			b.press(`[data-found] input[name=to]`)
+			value[bool](b, `document.querySelector("input[name=q]").value = "", true`)
+			b.fill(`input[name=q]`, "de\r")
+			b.wait(`[data-found] input[name=to]`)
+			if chosen := value[string](b, `Array.from(document.querySelectorAll("[data-chosen] input:checked + strong"), e => e.textContent).join()`); chosen != "plain" {
+				t.Errorf("the chosen recipients are %q", chosen)
+			}
+			if files := value[int](b, `document.querySelector("input[name=file]").files.length`); files != 2 {
+				t.Errorf("the form has %d files after the search", files)
+			}
+			b.check("encrypt-chosen")
+			b.press(`main form .act button`)
+			b.wait(`a[href^="/encrypted/document/"]`)
+			b.check("encrypted-for-another")
+			b.press(`main a[href^="/encrypted/document/"]`)
+			message := b.saved(folder, "Акт.txt.p7m")
+			if strings.Contains(message, "an act") {
+				t.Fatal("the file is not encrypted")
+			}
+
+			other := s.tab(t, l)
+			folder = other.downloads()
+			other.signIn("/decrypt", tamgatest.Plain, tamgatest.Password)
+			other.attach(`input[name=file]`, "Акт.txt.p7m", message)
+			other.press(`button[value=look]`)
+			other.wait(`input[name=stored]`)
+			if l.language == "en" {
+				other.see("Opens with the certificate")
+			}
+			other.check("decrypt-looked")
+			other.press(`main form .act button.primary`)
+			other.wait(`a[href^="/decrypted/document/"]`)
+			other.check("decrypted-by-another")
+			other.press(`main a[href^="/decrypted/document/"]`)
+			if text := other.saved(folder, "Акт.txt"); text != "an act" {
+				t.Errorf("decrypted: %q", text)
+			}
+		})
+	}
+}

@@ -139,12 +139,13 @@ function attach(form) {
       drops(document.querySelector("main"));
       document.querySelectorAll("form[data-upload]").forEach(attach);
     });
+    const body = new FormData(form, event.submitter); // while the button is not disabled
     progress.hidden = false;
     if (list) for (const bar of list.querySelectorAll("progress")) bar.hidden = false;
     for (const b of form.querySelectorAll("button")) b.disabled = true;
     status.textContent = "";
     if (refusal) forget();
-    request.send(new FormData(form, event.submitter));
+    request.send(body);
   });
   // The browser sends the files one after the other, so the bytes sent tell how far each is.
   const spread = sent => {
