@@ -17,6 +17,8 @@ import (
 	"tamga/gost/streebog"
 	"tamga/internal/judge"
 	"tamga/internal/tamgatest"
+	"tamga/pki/cms"
+	"tamga/pki/x509gost"
 )
 
 type object = map[string]any
@@ -445,8 +447,10 @@ func TestEndedCertificatesDecrypt(t *testing.T) {
 // TestChangedMessages changes messages bit by bit. A changed bit that a MAC or a wrap covers releases no byte, and each
 // change has the one answer. A change of content that nothing covers decrypts to other bytes, and the answer says
 // that nothing covers it.
-func TestChangedMessages(t *testing.T) {
-	d := startDecrypting(t, "")
+func TestChangedMessages(t *testing.T) { onBothEngines(t, testChangedMessages) }
+
+func testChangedMessages(t *testing.T, database string) {
+	d := startDecrypting(t, database)
 	d.text = d.text[:3000]
 	der := d.certificate("gost2012-256", false)
 	ask := func(message []byte) (int, http.Header, []byte) {
@@ -499,6 +503,20 @@ func TestChangedMessages(t *testing.T) {
 		refusal(fmt.Sprintf("MAC of the key, byte %d", i), flip(bare, key+38+i, 1<<(i%8)))
 	}
 	// A message for another key under the name of this certificate is a wrong key.
+	for _, cipher := range []*cms.ContentCipher{cms.GOST28147, cms.Kuznyechik} {
+		refusal("a wrong key, "+cipher.Name, d.forAnotherKey(der, cipher))
+	}
+	// The last byte of the block before the last one changes the length of the padding to more than a block.
+	rsa := d.certificate("rsa-2048", false)
+	padded := d.encrypt(object{"Algorithm": "AES256-CBC"}, rsa)
+	refusal("padding", flip(padded, len(padded)-17, 0x80))
+	gcm := d.encrypt(object{"Algorithm": "AES256-GCM"}, rsa)
+	refusal("code of GCM", flip(gcm, len(gcm)-1, 1))
+	wrapped := bytes.Index(gcm, []byte{0x04, 0x82, 0x01, 0x00}) // an OCTET STRING of 256 bytes
+	if wrapped < 0 {
+		t.Fatal("the message has no key that RSA encrypted")
+	}
+	refusal("padding of RSA", flip(gcm, wrapped+100, 1))
 	if len(answers) != 1 {
 		t.Errorf("%d different answers: %v", len(answers), answers)
 	}
@@ -528,6 +546,22 @@ func TestChangedMessages(t *testing.T) {
 	if !strings.Contains(entries, fmt.Sprintf("message %x of %d bytes", digest, len(protected))) || !strings.Contains(entries, "integrity Verified of 1") || !strings.Contains(entries, fmt.Sprintf("certificate %d, message", d.Cert("gost2012-256", false).ID)) {
 		t.Errorf("%.3000s", entries)
 	}
+}
+
+// forAnotherKey encrypts the text for another key under the name of a certificate.
+func (d *decrypting) forAnotherKey(der []byte, cipher *cms.ContentCipher) []byte {
+	d.T.Helper()
+	own := must(x509gost.ParseCertificate(der))
+	key := must(own.Suite.Generate(nil))
+	other := must(x509gost.CreateCertificate(&x509gost.Template{
+		Subject: own.Issuer, SerialNumber: own.SerialNumber, NotBefore: own.NotBefore, NotAfter: own.NotAfter,
+	}, nil, key.Public(), own.Suite, own.Suite, x509gost.SignWith(nil, key, own.Suite)))
+	var message bytes.Buffer
+	recipients := []*x509gost.Certificate{must(x509gost.ParseCertificate(other))}
+	if err := cms.Encrypt(d.T.Context(), &message, bytes.NewReader(d.text), int64(len(d.text)), recipients, cms.Encryption{Cipher: cipher}); err != nil {
+		d.T.Fatal(err)
+	}
+	return message.Bytes()
 }
 
 // TestEmptyMessages decrypts messages of no bytes to empty documents, in v1 and v2, at once and after a confirmation.
