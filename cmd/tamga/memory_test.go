@@ -132,6 +132,7 @@ func TestMemoryDoesNotGrowWithTheDocument(t *testing.T) {
 		}
 	})
 	t.Run("documents", func(t *testing.T) { documentMemory(t, server) })
+	t.Run("encryption", func(t *testing.T) { encryptionMemory(t, server) })
 }
 
 func signAtOnce(t testing.TB, server *tamgatest.Server, token string, cert int64, requests int, size int64) {

@@ -43,20 +43,26 @@ func plainProgram(t testing.TB, flags ...string) string {
 // resident memory, VmRSS what it is now.
 func memory(p *tamgatest.Server, name string) int64 {
 	p.T.Helper()
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.Process().Pid))
+	return statusOf(p.T, p.Process().Pid, name)
+}
+
+// statusOf is memory of any process.
+func statusOf(t testing.TB, process int, name string) int64 {
+	t.Helper()
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", process))
 	if err != nil {
-		p.T.Skipf("resident memory cannot be read here: %v", err)
+		t.Skipf("resident memory cannot be read here: %v", err)
 	}
 	for line := range strings.Lines(string(data)) {
 		if rest, ok := strings.CutPrefix(line, name+":"); ok {
 			n, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 64)
 			if err != nil {
-				p.T.Fatal(err)
+				t.Fatal(err)
 			}
 			return n << 10
 		}
 	}
-	p.T.Fatalf("no %s in the status of the process", name)
+	t.Fatalf("no %s in the status of the process", name)
 	return 0
 }
 
