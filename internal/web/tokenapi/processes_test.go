@@ -26,6 +26,8 @@ type household struct {
 	*confirming
 	db    *sql.DB
 	token string
+	path  string          // of its operations
+	order json.RawMessage // with ForceConfirmation
 }
 
 func startHousehold(t *testing.T) (h *household, proxy *storetest.Proxy) {
@@ -44,6 +46,7 @@ func startHousehold(t *testing.T) (h *household, proxy *storetest.Proxy) {
 	h.OK(tamgatest.Ours, "POST", phones+"/"+h.phone+"/secondaryauth", "")
 	h.assign("otpviasms?level=1")
 	h.token = h.Token()
+	h.path, h.order = "/api/v2/signature", json.RawMessage(v2Order)
 	return h, storetest.NewProxy(t, address)
 }
 
@@ -51,7 +54,7 @@ func startHousehold(t *testing.T) (h *household, proxy *storetest.Proxy) {
 func (h *household) challenged() (id, ref, code string) {
 	h.t.Helper()
 	var created struct{ Operation struct{ ID string } }
-	status, answer := h.Call("POST", "/api/v2/signature", h.token, json.RawMessage(v2Order))
+	status, answer := h.Call("POST", h.path, h.token, h.order)
 	if json.Unmarshal(answer, &created) != nil || created.Operation.ID == "" {
 		h.t.Fatalf("%d %s", status, answer)
 	}
@@ -92,9 +95,9 @@ func (h *household) confirm(process *tamgatest.Server, ref, code string) (token 
 	return got.AccessToken
 }
 
-// execute carries an operation out and returns the signature, nil for none.
+// execute carries an operation out and returns the signature or the plaintext, nil for none.
 func (h *household) execute(process *tamgatest.Server, token string) (signature []byte, status int) {
-	status, answer, err := send(process, "/SignServer/api/v2/signature", token, "{}")
+	status, answer, err := send(process, "/SignServer"+h.path, token, "{}")
 	var got struct {
 		Operation struct {
 			Result struct{ ProcessedDocuments []struct{ Content []byte } }
@@ -168,10 +171,22 @@ func TestConfirmedByProcesses(t *testing.T) {
 
 // TestConfirmedAndKilled kills the process of a client between the confirmation, the
 // signature and its record: in place of each second thing that it says to its database. At
-// most one signature leaves, and the client gets it from another process.
+// most one signature leaves, and the client gets it from another process. So it is with decryption.
 func TestConfirmedAndKilled(t *testing.T) {
 	t.Parallel()
 	h, proxy := startHousehold(t)
+	t.Run("signature", func(t *testing.T) { testConfirmedAndKilled(t, h, proxy, nil) })
+	text := []byte("pay\n")
+	d := &decrypting{h.confirming, h.token, text}
+	h.path = "/api/v2/decryption"
+	h.order = must(json.Marshal(object{"ForceConfirmation": true, "Decryption": object{"Type": 0},
+		"BinaryData": []object{{"Content": d.encrypt(object{"Algorithm": "Magma"}, d.certificate("gost2012-256", false))}}}))
+	t.Run("decryption", func(t *testing.T) { testConfirmedAndKilled(t, h, proxy, text) })
+}
+
+// testConfirmedAndKilled is TestConfirmedAndKilled for the operations of a household. want is their result, nil if it
+// is another one each time.
+func testConfirmedAndKilled(t *testing.T, h *household, proxy *storetest.Proxy, want []byte) {
 	rounds, during := 0, 0
 	for n := 1; ; n += 2 {
 		id, ref, code := h.challenged()
@@ -239,6 +254,9 @@ func TestConfirmedAndKilled(t *testing.T) {
 		}
 		if again, _ := h.execute(h.Server, token); !bytes.Equal(again, signature) || first.signature != nil && !bytes.Equal(first.signature, signature) {
 			t.Fatalf("round %d: two signatures left", n)
+		}
+		if want != nil && !bytes.Equal(signature, want) {
+			t.Fatalf("round %d: the result is %q, want %q", n, signature, want)
 		}
 		for _, state := range []string{"Confirmed", "Completed"} {
 			if got := h.entries(id, state); got != 1 {
