@@ -47,21 +47,24 @@ var rows = []row{
 		b.wait(`#delete input[name=typed]:focus`)
 	}},
 	{name: "verify", path: "/verify"},
-	{name: "verify-refused", path: "/verify", refused: true, do: func(b *tab) {
-		b.attach(`input[name=file]`, "a.txt", "no signature")
-		b.press(`main form button`)
-		b.wait(`.note.bad`)
+	{name: "verify-none", path: "/verify", do: func(b *tab) {
+		b.verify("a.txt", "no signature")
+		b.wait(`.verdict.unknown`)
+	}},
+	{name: "verify-alone", path: "/verify", do: func(b *tab) {
+		b.verify("Акт сверки, III квартал.docx.sig", b.signature("text"))
+		b.wait(`[data-drop]`)
+	}},
+	{name: "verified-many", path: "/verify", do: func(b *tab) {
+		b.verify("Акт.txt.sig", b.signature("text"), "Акт.txt", "text", "Договор поставки № 17.txt.sig", b.signature("17"), "Спецификация.txt", "no signature", "Доверенность.txt.sig", b.signature("4"), "Доверенность.txt", "5")
+		b.wait(`.chips`)
 	}},
 	{name: "verified", path: "/verify", do: func(b *tab) {
-		b.attach(`input[name=file]`, "Акт.txt.sig", b.signature("text"))
-		b.attach(`input[name=original]`, "Акт.txt", "text")
-		b.press(`main form button`)
+		b.verify("Акт.txt.sig", b.signature("text"), "Акт.txt", "text")
 		b.wait(`.verdict.valid`)
 	}},
 	{name: "verified-failed", path: "/verify", do: func(b *tab) {
-		b.attach(`input[name=file]`, "Акт.txt.sig", b.signature("text"))
-		b.attach(`input[name=original]`, "Акт.txt", "another text")
-		b.press(`main form button`)
+		b.verify("Акт.txt.sig", b.signature("text"), "Акт.txt", "another text")
 		b.wait(`.verdict.invalid`)
 	}},
 	{name: "sign-in", path: "/sign-in"},
@@ -249,6 +252,15 @@ func encryptFiles(b *tab) {
 	b.press(`[data-found] input[name=to]`)
 	b.press(`main form .act button`)
 	b.wait(`a[href^="/encrypted/document/"]`)
+}
+
+// verify verifies files on its page. A script sends the form when they are chosen.
+func (b *tab) verify(files ...string) {
+	b.Helper()
+	b.attach(`#verify input[name=file]`, files...)
+	if b.look.noScript {
+		b.press(`#verify .go`)
+	}
 }
 
 // firstPerson opens the record of the first person of the list.

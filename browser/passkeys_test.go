@@ -75,9 +75,7 @@ func TestPasskeys(t *testing.T) {
 	b.press(`main a[href^="/signed/document/"]`)
 	signature := b.saved(folder, "a.txt.sig")
 	b.open("/verify")
-	b.attach(`input[name=file]`, "a.txt.sig", signature)
-	b.attach(`input[name=original]`, "a.txt", "text")
-	b.press(`main form button:not([name]):not([type])`)
+	b.verify("a.txt.sig", signature, "a.txt", "text")
 	b.see("Signature valid")
 
 	// Before anything is changed, the person confirms with the passkey. Removing the last one

@@ -167,8 +167,7 @@ func wholeStory(administrator, b *tab, name string) {
 
 	// The person verifies it.
 	b.open("/verify")
-	b.attach(`input[name=file]`, "contract.pdf", signed)
-	b.tap(`main form button:not([name]):not([type])`)
+	b.verify("contract.pdf", signed)
 	b.wait(`.verdict.valid`)
 	if text := value[string](b, `document.querySelector("main").innerText`); !strings.Contains(text, name) {
 		b.Errorf("the verdict does not name %s:\n%s", name, text)

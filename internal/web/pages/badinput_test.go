@@ -68,7 +68,7 @@ func TestUntrustedTexts(t *testing.T) {
 	b.Shows(b.Post("/certificates/1/do/name", url.Values{"name": {pagetest.HostileText}}), "onerror")
 	b.Shows(b.Post("/certificates/request", url.Values{"suite": {"gost2012-256"}, "name.2.5.4.3": {pagetest.HostileText}}), "onerror")
 	titled := strings.Replace(string(tamgatest.PDFOf(2000)), "/Root 1 0 R", "/Root 1 0 R/Info<</Title(<img src=x onerror=alert\\(1\\)>)/Author(<img src=x>)>>", 1)
-	p := b.Shows(b.Upload("/sign", map[string]string{"certificate": "7"}, pagetest.File{Field: "file", Name: pagetest.HostileText + ".pdf", Content: titled}, pagetest.File{Field: "file", Name: pagetest.HostileText + ".txt", Content: "text"}), "<td>Signed")
+	p := b.Shows(b.Upload("/sign", map[string]string{"certificate": "7"}, pagetest.File{Field: "file", Name: pagetest.HostileText + ".pdf", Content: titled}, pagetest.File{Field: "file", Name: pagetest.HostileText + ".txt", Content: "text"}), ">Signed<")
 	b.Safe(p)
 	signed := b.Shows(b.Get(b.Find(p, pagetest.Result)[1]))
 	b.Safe(b.Shows(b.Upload("/verify", nil, pagetest.File{Field: "file", Name: pagetest.HostileText + ".pdf", Content: signed.Text}), "onerror", `class="verdict`))

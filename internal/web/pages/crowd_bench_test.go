@@ -177,7 +177,7 @@ func furnish(b *testing.B, server *tamgatest.Server) (signed, waiting, change st
 	p := pagetest.New(b, server)
 	p.SignIn("/start", w.Dev.User.Login, w.Dev.User.Password)
 	files := []pagetest.File{{Field: "file", Name: "one.txt", Content: "one"}, {Field: "file", Name: "two.txt", Content: "two"}}
-	signed = p.Shows(p.Upload("/sign", map[string]string{"certificate": "1"}, files...), "<td>Signed").At.RequestURI()
+	signed = p.Shows(p.Upload("/sign", map[string]string{"certificate": "1"}, files...), ">Signed<").At.RequestURI()
 	p.Shows(p.Post("/certificates/request", url.Values{"suite": {"gost2012-256"}, "name.2.5.4.3": {"Demo User"}}))
 	w.OK(tamgatest.Ours, "POST", demo+"/operationpolicy", fmt.Sprintf("[%d, %d]", pagetest.BitSignDocument, pagetest.BitSignDocuments))
 	waiting = p.Find(p.Shows(p.Upload("/sign", map[string]string{"certificate": "1"}, files...), "Waits for confirmation"), pagetest.ConfirmLink)[1]

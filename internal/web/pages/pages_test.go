@@ -38,7 +38,7 @@ func TestStory(t *testing.T) {
 	for level, in := range map[string]int{"plain": 5, "stamped": 4} {
 		files := []pagetest.File{{Field: "file", Name: hostile, Content: "text"}, {Field: "file", Name: "same.txt", Content: "one"}, {Field: "file", Name: "same.txt", Content: "two"}, {Field: "file", Name: "Договор.pdf", Content: pdf}, {Field: "file", Name: "данные.xml", Content: "<a>б</a>"}}
 		p = b.Shows(b.Upload("/sign", map[string]string{"certificate": "1", "level": level}, files...))
-		if n := strings.Count(p.Text, "<td>Signed"); p.At.Path != "/signed" || n != 5 {
+		if n := strings.Count(p.Text, ">Signed<"); p.At.Path != "/signed" || n != 5 {
 			t.Fatalf("%s: %d of 5 are signed at %s (want %d without their documents):\n%s", level, n, p.At, in, p.Text)
 		}
 		if strings.Contains(p.Text, "<img") {
@@ -77,7 +77,7 @@ func TestStory(t *testing.T) {
 	}
 
 	b.Shows(b.Upload("/verify", nil, pagetest.File{Field: "file", Name: "same.txt.sig", Content: string(signature)}, pagetest.File{Field: "original", Name: "same.txt", Content: "one"}),
-		"Signature valid", "CN=Demo User", "Time stamp", "Trusted by this service")
+		"Signature valid", "CN=Demo User", "stamp", "Trusted by this service")
 	b.Shows(b.Upload("/verify", nil, pagetest.File{Field: "file", Name: "same.txt", Content: "one"}, pagetest.File{Field: "original", Name: "same.txt.sig", Content: string(signature)}), "Signature valid")
 	// A missing document is asked for in place, and the page has the signature.
 	alone := b.Shows(b.Upload("/verify", nil, pagetest.File{Field: "file", Name: "same.txt.sig", Content: string(signature)}), "Signature not confirmed: the document is needed", "By its name, it is &#34;same.txt&#34;", "Demo User")
@@ -87,7 +87,7 @@ func TestStory(t *testing.T) {
 	b.Is(b.Upload("/verify", map[string]string{"carried": "?"}, pagetest.File{Field: "file", Name: "other.txt", Content: "one"}), 400, "choose it again")
 	b.Shows(b.Upload("/verify", nil, pagetest.File{Field: "file", Name: "same.txt.sig", Content: string(signature)}, pagetest.File{Field: "original", Name: "same.txt", Content: "two"}), "Signature invalid")
 	b.Shows(b.Upload("/verify", nil, pagetest.File{Field: "file", Name: "plain.pdf", Content: string(tamgatest.PDFOf(2000))}), `<h1>No signature in the file</h1>`, "plain.pdf", "Is it in a file of its own (.sig)?")
-	second := b.Shows(b.Upload("/sign", map[string]string{"certificate": "4", "format": "countersign", "level": "stamped"}, pagetest.File{Field: "file", Name: "same.txt.sig", Content: string(signature)}), "<td>Signed", `>same.txt.sig</a>`)
+	second := b.Shows(b.Upload("/sign", map[string]string{"certificate": "4", "format": "countersign", "level": "stamped"}, pagetest.File{Field: "file", Name: "same.txt.sig", Content: string(signature)}), ">Signed<", `>same.txt.sig</a>`)
 	countersigned := b.Shows(b.Get(b.Find(second, pagetest.Result)[1]))
 	b.Shows(b.Upload("/verify", nil, pagetest.File{Field: "file", Name: "same.txt.sig", Content: countersigned.Text}, pagetest.File{Field: "original", Name: "same.txt", Content: "one"}), "Signature valid", "Signature 1.1")
 	t.Run("cosign", func(t *testing.T) {
@@ -104,7 +104,7 @@ func TestStory(t *testing.T) {
 		for _, files := range [][]pagetest.File{{detached, one}, {one, detached}, {detached, {Field: "original", Name: "same.txt", Content: "one"}}, {detached, {Field: "original", Name: "other.txt", Content: "one"}}} {
 			for _, format := range []string{"automatic", "cosign"} {
 				p := sign(map[string]string{"format": format}, files...)
-				if n := strings.Count(p.Text, "<td>Signed"); n != 1 || !strings.Contains(p.Text, ">same.txt.sig</a>") {
+				if n := strings.Count(p.Text, ">Signed<"); n != 1 || !strings.Contains(p.Text, ">same.txt.sig</a>") {
 					t.Fatalf("%d documents are signed, want the signature alone:\n%s", n, p.Text)
 				}
 				verify(b.Shows(b.Get(b.Find(p, pagetest.Result)[1])).Text, "one")
@@ -119,17 +119,35 @@ func TestStory(t *testing.T) {
 				t.Errorf("no %s:\n%s", want, p.Text)
 			}
 		}
-		if n := strings.Count(p.Text, "<td>Signed"); n != 3 {
+		if n := strings.Count(p.Text, ">Signed<"); n != 3 {
 			t.Errorf("%d documents are signed, want 3", n)
 		}
 		z := b.Shows(b.Get(b.Find(p, pagetest.All)[1])).Text
 		archive, err := zip.NewReader(strings.NewReader(z), int64(len(z)))
-		if err != nil || len(archive.File) != 3 || archive.File[0].Name != "same.txt.sig" || archive.File[1].Name != "two.txt.P7S" {
-			t.Errorf("the archive of %d bytes: %v", len(z), err)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, f := range archive.File {
+			names = append(names, f.Name)
+		}
+		// Each signature has its document beside it, and a file says how to verify them.
+		if got := strings.Join(names, "|"); got != "same.txt.sig|same.txt|two.txt.P7S|two.txt|own.txt.sig|own.txt|README.txt" {
+			t.Errorf("the archive has %s", got)
+		}
+		readme, err := archive.Open("README.txt")
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, _ := io.ReadAll(readme)
+		for _, want := range []string{"- own.txt.sig – a detached signature of the file \"own.txt\"", "openssl cms -verify -cades -binary -inform DER -in \"own.txt.sig\" -content \"own.txt\"", "pdfsig", "CryptoARM", "Kontur.Crypto", "Gosuslugi", b.Site.URL + "/verify"} {
+			if !strings.Contains(string(text), want) {
+				t.Errorf("no %q in the file that says how to verify:\n%s", want, text)
+			}
 		}
 		verify(b.Shows(b.Get(regexp.MustCompile(`href="([^"]*)">two.txt.P7S`).FindStringSubmatch(p.Text)[1])).Text, "two")
 		// The signatures of a format of its own have no documents.
-		if p := sign(map[string]string{"format": "cades"}, detached, one); strings.Count(p.Text, "<td>Signed") != 2 {
+		if p := sign(map[string]string{"format": "cades"}, detached, one); strings.Count(p.Text, ">Signed<") != 2 {
 			t.Errorf("%s", p.Text)
 		}
 		b.Is(b.Upload("/sign", map[string]string{"certificate": "3"}, one, pagetest.File{Field: "original", Name: "a.txt", Content: "a"}), 400, "choose the signature of this document too")
@@ -145,7 +163,7 @@ func TestStory(t *testing.T) {
 		fields := map[string]string{
 			"certificate": "1", "pin": "", "stamp": "yes", "stamp_page": "1", "stamp_left": "20", "stamp_bottom": "30", "stamp_width": "90", "stamp_height": "40",
 		}
-		p := b.Shows(b.Upload("/sign", fields, pagetest.File{Field: "file", Name: "a.pdf", Content: pdf}), "<td>Signed")
+		p := b.Shows(b.Upload("/sign", fields, pagetest.File{Field: "file", Name: "a.pdf", Content: pdf}), ">Signed<")
 		signed := b.Shows(b.Get(b.Find(p, pagetest.Result)[1]))
 		if text := judge.PDFViewers(t).Text([]byte(signed.Text)); !strings.Contains(text, "Demo User") {
 			t.Errorf("the document has no visible stamp:\n%s", text)
@@ -231,7 +249,7 @@ func TestStory(t *testing.T) {
 		// What is signed of several files, and what is not.
 		one := map[string]string{"certificate": "1"}
 		b.Shows(b.Upload("/sign", one, pagetest.File{Field: "file", Name: "a.txt", Content: "a"}, pagetest.File{Field: "file", Name: "<b>.pdf", Content: "no PDF"}, pagetest.File{Field: "file", Name: "c.xml", Content: "<a/>"}),
-			"Подписано 2 документа", "не подписан 1 документ", "Файл не является документом PDF или повреждён.", ">a.txt.sig</a>", ">c.xml</a>")
+			"<h1>Подписано 2 документа, не подписан 1 документ</h1>", "Файл не является документом PDF или повреждён.", ">a.txt.sig</a>", ">c (подписан).xml</a>")
 		// A format that cannot be used signs nothing, and the refusal is about its files.
 		stamped := map[string]string{"certificate": "1", "stamp": "yes", "stamp_page": "9", "stamp_left": "20", "stamp_bottom": "30", "stamp_width": "90", "stamp_height": "40"}
 		b.Is(b.Upload("/sign", stamped, pagetest.File{Field: "file", Name: "a.pdf", Content: pdf}, pagetest.File{Field: "file", Name: "b.txt", Content: "b"}, pagetest.File{Field: "file", Name: "c.pdf", Content: pdf}), 400,

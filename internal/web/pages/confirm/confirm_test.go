@@ -86,7 +86,7 @@ func TestConfirm(t *testing.T) {
 		b.Find(page, regexp.MustCompile(`action="(`+at+`)" id="answer"`))                 // the next one may be right
 		tab := &pagetest.Browser{TB: t, Site: b.Site, Client: b.Client, Header: b.Header} // another tab
 		tab.Shows(tab.Get(at), `name="code"`)
-		page = b.Shows(b.Post(at, url.Values{"code": {" " + code[:3] + " " + code[3:]}}), "<td>Signed")
+		page = b.Shows(b.Post(at, url.Values{"code": {" " + code[:3] + " " + code[3:]}}), ">Signed<")
 		if page.At.Path != "/signed" {
 			t.Errorf("after the code the browser is at %s", page.At)
 		}
@@ -161,7 +161,7 @@ func TestConfirm(t *testing.T) {
 		code = p.Code(p.Phone)
 		b.Is(b.Get(at+"?others=yes&declined=x.1."), 200, marked[1])
 		page := b.Shows(b.Post(at, url.Values{"code": {code}, "declined": {"1"}}), "Declined")
-		if n := strings.Count(page.Text, "<td>Signed"); n != 2 || strings.Count(page.Text, "<td>Declined") != 1 {
+		if n := strings.Count(page.Text, ">Signed<"); n != 2 || strings.Count(page.Text, ">Declined<") != 1 {
 			t.Errorf("%d of 2 are signed:\n%s", n, page.Text)
 		}
 	})
@@ -179,7 +179,7 @@ func TestConfirm(t *testing.T) {
 		at := waits(p, pagetest.File{Field: "file", Name: "a.txt", Content: "a"}, pagetest.File{Field: "file", Name: "b.xml", Content: "<b/>"}, pagetest.File{Field: "file", Name: "c.txt", Content: "c"})
 		b.Shows(b.Get(at), "CAdES-BES, detached: 2 documents", "XML, signature in the document: 1 document", `<th colspan="4">CAdES-BES, detached</th>`, "ways[1].xmldsigtype")
 		b.Shows(b.Post(at, url.Values{"choice": {"otpviasms"}}))
-		page := b.Shows(b.Post(at, url.Values{"code": {p.Code(p.Phone)}}), "3 documents are signed", ">a.txt.sig</a>", ">b.xml</a>", ">c.txt.sig</a>")
+		page := b.Shows(b.Post(at, url.Values{"code": {p.Code(p.Phone)}}), "3 documents are signed", ">a.txt.sig</a>", ">b (signed).xml</a>", ">c.txt.sig</a>")
 		if strings.Contains(page.Text, "/confirm/") {
 			t.Errorf("something waits for another confirmation:\n%s", page.Text)
 		}
@@ -207,7 +207,7 @@ func TestConfirm(t *testing.T) {
 		if page = carriedOut(p, at); !strings.Contains(page.Text, "Done") || strings.Contains(page.Text, `name="finish"`) {
 			t.Errorf("after the approval on the device the page is\n%s", page.Text)
 		}
-		b.Shows(b.Get("/signed?operation="+id), "<td>Signed")
+		b.Shows(b.Get("/signed?operation="+id), ">Signed<")
 		b.Shows(b.Post(at, url.Values{"finish": {"yes"}}), "Done") // the form of an earlier release
 		at = waits(p, pagetest.File{Field: "file", Name: "b.txt", Content: "b"})
 		b.Shows(b.Post(at, url.Values{"choice": {choice}}))
@@ -243,7 +243,7 @@ func TestConfirm(t *testing.T) {
 			b.Shows(b.Get(at), "You have confirmed it. It waits for the PIN", `name="pin"`)
 			b.Shows(b.Get("/signed?operation="+strings.TrimPrefix(at, "/confirm/")), "It waits for the PIN", `href="`+at+`">Continue`)
 			b.Is(b.Post(at, url.Values{"finish": {"yes"}, "pin": {"000000"}}), 400, `id="wrong">`, `<span>The PIN is wrong`, `name="pin"`)
-			b.Shows(b.Post(at, url.Values{"finish": {"yes"}, "pin": {present}}), "<td>Signed")
+			b.Shows(b.Post(at, url.Values{"finish": {"yes"}, "pin": {present}}), ">Signed<")
 		}
 	})
 	t.Run("of an application", func(t *testing.T) {
@@ -327,7 +327,7 @@ func TestWrongPINIsTriedOnce(t *testing.T) {
 			b.Is(b.Post(at, url.Values{"finish": {"yes"}}), 400, "The PIN is wrong")
 		}
 		b.Is(b.Post(at, url.Values{"finish": {"yes"}, "pin": {"000000"}}), 400, "The PIN is wrong")
-		b.Shows(b.Post(at, url.Values{"finish": {"yes"}, "pin": {present}}), "<td>Signed") // the last attempt
+		b.Shows(b.Post(at, url.Values{"finish": {"yes"}, "pin": {present}}), ">Signed<") // the last attempt
 	}
 }
 

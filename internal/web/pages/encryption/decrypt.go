@@ -315,7 +315,7 @@ func (a *API) resultPage(ctx context.Context, id, kind string) (view.View, error
 func (a *API) download(ctx context.Context, r struct {
 	Ref string `path:"ref"`
 }) (rest.File, error) {
-	return view.Download(ctx, a.Documents, r.Ref)
+	return view.Download(ctx, a.Documents, r.Ref, nil)
 }
 
 // downloadAll makes the function that answers every result of an operation of a kind as one archive.

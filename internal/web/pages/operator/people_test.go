@@ -251,7 +251,7 @@ func TestCancelledAgain(t *testing.T) {
 	b, at := pagetest.Operator(w, w.Dev.Operator.Login), pagetest.PersonAt(w.Dev.User.ID)
 	demo := pagetest.New(t, w.Server)
 	demo.Shows(demo.SignIn("/start", w.Dev.User.Login, w.Dev.User.Password))
-	signed := demo.Shows(demo.Upload("/sign", map[string]string{"certificate": "1"}, pagetest.File{Field: "file", Name: "a.txt", Content: "text"}), "<td>Signed")
+	signed := demo.Shows(demo.Upload("/sign", map[string]string{"certificate": "1"}, pagetest.File{Field: "file", Name: "a.txt", Content: "text"}), ">Signed<")
 	done := at + "/operation-cancel?of=" + url.QueryEscape(signed.At.Query().Get("operations"))
 	b.Is(b.Get(done), 404, "is not under way: it has ended, or the link is wrong.<")
 	b.Is(b.Post(done, nil), 404)

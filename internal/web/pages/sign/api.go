@@ -90,6 +90,7 @@ func (a *API) Routes() []rest.Route {
 		view.Handle("GET /sign", "SignPage", rest.SignedIn, a.signForm),
 		rest.HandleDocuments("POST /sign", "SignByPage", rest.SignedIn, a.Documents.NewIntake, a.sign).Answering(rest.Redirect{}).AtMost(a.MostSigned),
 		view.Handle("GET /signed", "SignedPage", rest.SignedIn, a.signed),
+		rest.Handle("POST /signed/do/keep", "KeepSignedByPage", rest.SignedIn, a.keepSigned).Answering(rest.Redirect{}),
 		rest.Handle("GET /signed/document/{ref}", "DownloadSigned", rest.SignedIn, a.download).Answering(rest.File{}),
 		rest.Handle("GET /signed/all.zip", "DownloadAllSigned", rest.SignedIn, a.downloadAll).Answering(rest.File{}),
 	}

@@ -100,7 +100,7 @@ func TestSignedAsReceived(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			signed := b.Shows(b.Do("POST", "/sign", w.FormDataContentType(), &body), "<td>Signed")
+			signed := b.Shows(b.Do("POST", "/sign", w.FormDataContentType(), &body), ">Signed<")
 			signature := pagetest.File{Field: "file", Name: "a.txt.sig", Content: b.Shows(b.Get(b.Find(signed, pagetest.Result)[1])).Text}
 			b.Shows(b.Upload("/verify", nil, signature, pagetest.File{Field: "original", Name: "a.txt", Content: text}), "Signature valid")
 			b.Shows(b.Upload("/verify", nil, signature, pagetest.File{Field: "original", Name: "a.txt", Content: "A document"}), "Signature invalid")

@@ -7,11 +7,15 @@ import (
 	"context"
 	"encoding/json"
 	"net/url"
+	"path"
 	"slices"
+	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
 
+	"tamga/internal/domain/document"
+	"tamga/internal/domain/fault"
 	"tamga/internal/domain/operation"
 	"tamga/internal/domain/signing"
 	"tamga/internal/web/pages/view"
@@ -21,16 +25,23 @@ import (
 // signedView is the state of what was signed.
 type signedView struct {
 	Operation signedOperation
-	All       string // address of all results together; "" for fewer than two
-	Done      int    // documents that are signed
-	Failed    int    // documents that are not signed, without those that a person declined
-	Retry     string // address of the form with the documents that are not signed; "" for none
-	Again     string // address of the form with the same choices
-	Running   bool   // it is carried out
+	Verdict   string // of the seal
+	Headline  string
+	Sentence  string
+	Ready     []signedDocument
+	Bad       []signedDocument // that could not be signed
+	Others    []signedDocument // that wait or were declined
+	Until     time.Time        // when the results are deleted; zero: not by themselves
+	Kept      bool             // they have just been made permanent
+	Verifies  bool             // there is a page to verify at
+	All       string           // address of all results together; "" for fewer than two
+	Retry     string           // address of the form with the documents that are not signed; "" for none
+	Again     string           // address of the form with the same choices
+	Running   bool             // it is carried out
 }
 
 type signedOperation struct {
-	Format    string // key of the word; "": not known, or several
+	Format    string // for people; "": not known
 	ID        string
 	State     string // key of the word
 	Failed    string // why the whole operation failed; "" if it did not
@@ -46,13 +57,14 @@ type signedDocument struct {
 	Name, Result, RefID string
 	State               string // key of the word
 	Failed, Detail      string
-	Format              string // for people, of the first document in one of several formats
+	Kind, Hint          string
 	way                 int
 }
 
 func (a *API) signed(ctx context.Context, r struct {
 	Operation string `query:"operation"`
 	Again     string `query:"again"`
+	Done      string `query:"done"`
 }) (view.View, error) {
 	o, err := a.Operations.Find(ctx, rest.Caller(ctx), r.Operation)
 	if err != nil {
@@ -63,16 +75,27 @@ func (a *API) signed(ctx context.Context, r struct {
 	if choices, err := url.ParseQuery(r.Again); err == nil && len(r.Again) <= maxKept {
 		query = append(query, keep(choices.Get))
 	}
-	v := signedView{Operation: shownOperation(view.VisitorOf(ctx).Words, a.Forms, o), Again: formAt(query)}
+	w := view.VisitorOf(ctx).Words
+	v := signedView{Operation: shownOperation(w, a.Forms, o), Again: formAt(query), Verifies: a.Verifier != nil}
 	s := &v.Operation
 	s.AwaitsPIN = o.AwaitsPIN != nil && o.Owner.ClientID == a.ClientID
 	v.Running = o.State == operation.Confirmed && o.StartsAlone() && o.AwaitsPIN == nil
 	for _, d := range s.Documents {
-		if d.RefID != "" {
-			v.Done++
+		switch {
+		case d.State == "document.signed":
+			v.Ready = append(v.Ready, d)
+		case d.State == "document.failed":
+			v.Bad = append(v.Bad, d)
+		default:
+			v.Others = append(v.Others, d)
 		}
 	}
-	if v.Failed = s.failed; v.Done > 1 {
+	v.say(w, o)
+	if v.Until, err = a.expiry(ctx, v.Ready); err != nil {
+		return view.View{}, err
+	}
+	v.Kept = r.Done == "kept" && v.Until.IsZero()
+	if len(v.Ready) > 1 {
 		v.All = "/signed/all.zip?operation=" + url.QueryEscape(o.ID)
 	}
 	if len(s.left) > 0 && len(s.left) <= maxRetried {
@@ -83,6 +106,104 @@ func (a *API) signed(ctx context.Context, r struct {
 		shown.Script = view.WaitScript
 	}
 	return shown, nil
+}
+
+// say says what the case is.
+func (v *signedView) say(w *view.Words, o *operation.Operation) {
+	done, bad := len(v.Ready), len(v.Bad)
+	switch {
+	case done > 0:
+		v.Verdict, v.Headline = passed, w.Count("signed.done", done)
+		if bad > 0 {
+			v.Headline += ", " + w.Count("signed.failed", bad)
+		}
+		if !o.CompletedAt.IsZero() {
+			v.Sentence = w.Text("signed.at", w.When(o.CompletedAt))
+		}
+	case bad > 0:
+		v.Verdict, v.Headline = failed, w.Count("signed.failed_title", bad)
+	case !v.Operation.Before.IsZero():
+		v.Verdict, v.Headline = indeterminate, w.Count("signed.waiting", len(v.Others))
+	case o.State == operation.Confirmed:
+		v.Verdict, v.Headline = indeterminate, w.Text("signed.under_way")
+	default:
+		v.Verdict, v.Headline = failed, w.Text(v.Operation.State)
+	}
+}
+
+// expiry returns when the first of the results is deleted, zero if none of those that are stored is.
+func (a *API) expiry(ctx context.Context, ready []signedDocument) (first time.Time, err error) {
+	for i := range ready {
+		if ready[i].RefID == "" {
+			continue
+		}
+		info, err := a.Documents.Info(ctx, rest.Caller(ctx), ready[i].RefID)
+		switch {
+		case fault.Is(err, fault.NotFound): // it is deleted
+			ready[i].RefID = ""
+		case err != nil:
+			return first, err
+		case info.Temporary() && (first.IsZero() || info.Expires.Before(first)):
+			first = info.Expires
+		}
+	}
+	return first, nil
+}
+
+// keepSigned makes the results of an operation permanent.
+func (a *API) keepSigned(ctx context.Context, r struct{ Body rest.Form }) (rest.Redirect, error) {
+	who, temporary := rest.Caller(ctx), false
+	o, err := a.Operations.Find(ctx, who, r.Body.Get("operation"))
+	if err != nil {
+		return rest.Redirect{}, err
+	}
+	rest.Afterwards(ctx, o)
+	rest.Concerning(ctx, o.ID)
+	for _, d := range o.Documents {
+		if d.RefID == "" {
+			continue
+		}
+		if err := a.Documents.Patch(ctx, who, d.RefID, document.Change{Temporary: &temporary}); err != nil && !fault.Is(err, fault.NotFound) {
+			return rest.Redirect{}, err
+		}
+	}
+	return view.SeeOther(view.SignedAt(o.ID) + "&done=kept"), nil
+}
+
+// isSignature reports whether a name is that of a signature in a file of its own.
+func isSignature(name string) bool {
+	return slices.Contains(signatureEndings, strings.ToLower(path.Ext(name)))
+}
+
+// resultName returns the name of a result for people. A result whose signature is inside the document has the name of
+// the document, and both may be in one folder.
+func resultName(w *view.Words, original, result string) string {
+	if result == "" || result != original || isSignature(result) {
+		return result
+	}
+	return view.Numbered(result, " ("+w.Text("signed.suffix")+")")
+}
+
+// hint says where the signature of a result is.
+func hint(w *view.Words, original, result string) string {
+	switch {
+	case result == "":
+		return ""
+	case stemOf(result) == original && original != "":
+		return w.Text("signed.beside", view.Visible(original))
+	case isSignature(result):
+		return ""
+	}
+	return w.Text("signed.inside")
+}
+
+// kindIn returns the ending of a name for a sign of its kind.
+func kindIn(name string) string {
+	ending := strings.TrimPrefix(path.Ext(name), ".")
+	if len(ending) > 5 || strings.ContainsFunc(ending, func(r rune) bool { return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+		return ""
+	}
+	return strings.ToUpper(ending)
 }
 
 // shownOperation describes an operation and its documents.
@@ -100,7 +221,7 @@ func shownOperation(w *view.Words, forms []signing.Form, o *operation.Operation)
 	}
 	for i := range o.Documents {
 		d := &o.Documents[i]
-		one := signedDocument{Name: view.Visible(d.OriginalName), Result: view.Visible(d.Name), RefID: d.RefID, State: "document.waits", way: d.Way}
+		one := signedDocument{Name: view.Visible(d.OriginalName), Result: view.Visible(resultName(w, d.OriginalName, d.Name)), Kind: kindIn(d.OriginalName), Hint: hint(w, d.OriginalName, d.Name), RefID: d.RefID, State: "document.waits", way: d.Way}
 		switch {
 		case d.Declined:
 			one.State = "document.declined"
@@ -121,11 +242,14 @@ func shownOperation(w *view.Words, forms []signing.Form, o *operation.Operation)
 		s.Documents = append(s.Documents, one)
 	}
 	slices.SortStableFunc(s.Documents, func(a, b signedDocument) int { return cmp.Compare(a.way, b.way) })
-	for i := range s.Documents {
-		d := &s.Documents[i]
-		if len(in) > 1 && d.way < len(in) && in[d.way] != nil && (i == 0 || s.Documents[i-1].way != d.way) {
-			d.Format = wayToSign(w, *in[d.way])
+	if len(in) > 1 {
+		var kinds []string
+		for _, f := range in {
+			if f != nil {
+				kinds = append(kinds, wayToSign(w, *f))
+			}
 		}
+		s.Format = strings.Join(kinds, "; ")
 	}
 	switch {
 	case o.State != operation.Completed || s.failed == 0:
@@ -184,23 +308,21 @@ func formWith(forms []signing.Form, signatureType string, params map[string]stri
 	return nil
 }
 
-// download answers one signed document.
+// download answers one signed document. A browser saves it and never shows it, because its
+// content is untrusted.
 func (a *API) download(ctx context.Context, r struct {
 	Ref string `path:"ref"`
 }) (rest.File, error) {
-	return view.Download(ctx, a.Documents, r.Ref)
-}
-
-// downloadAll answers every signed document of an operation as one archive.
-func (a *API) downloadAll(ctx context.Context, r struct {
-	Operation string `query:"operation"`
-}) (rest.File, error) {
-	o, err := a.Operations.Find(ctx, rest.Caller(ctx), r.Operation)
-	if err != nil {
-		return rest.File{}, err
-	}
-	rest.Afterwards(ctx, o)
-	return view.DownloadAll(ctx, a.Documents, o, "signed.zip")
+	return view.Download(ctx, a.Documents, r.Ref, func(d *document.Stored) (string, error) {
+		if d.Parent == "" || isSignature(d.Name) {
+			return d.Name, nil
+		}
+		from, err := a.Documents.Info(ctx, rest.Caller(ctx), d.Parent)
+		if err != nil && !fault.Is(err, fault.NotFound) {
+			return "", err
+		}
+		return resultName(view.VisitorOf(ctx).Words, from.Name, d.Name), nil
+	})
 }
 
 // wayToSign returns a way to sign in words: a format that the pages have no words for says it itself.

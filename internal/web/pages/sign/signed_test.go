@@ -6,6 +6,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"io"
+	"net/url"
 	"regexp"
 	"strings"
 	"testing"
@@ -26,9 +27,9 @@ func TestSignedInPart(t *testing.T) {
 
 	p := b.Shows(b.Upload("/sign", map[string]string{"certificate": "1", "format": "automatic"},
 		pagetest.File{Field: "file", Name: "a.txt", Content: "a"}, pagetest.File{Field: "file", Name: "<b>.pdf", Content: "no PDF"}, pagetest.File{Field: "file", Name: "c.pdf", Content: pdf}, pagetest.File{Field: "file", Name: "d.docx", Content: "no archive"}, pagetest.File{Field: "file", Name: "e.docx", Content: officeDocument(t)}),
-		"3 documents are signed, <strong>2 documents are not signed</strong>",
-		"<h2>Partly signed</h2>", `<th colspan="3">CAdES, a signature beside the file</th>`, `<th colspan="3">PDF with its signature inside</th>`, `<th colspan="3">Office document with its signature inside</th>`)
-	if n := strings.Count(p.Text, "<p class=\"hint\">Operation <code>"); n != 1 {
+		"<h1>3 documents are signed, 2 documents are not signed</h1>", "<dd>Partly signed</dd>", "CAdES, a signature beside the file; PDF with its signature inside; Office document with its signature inside",
+		"c (signed).pdf</a>", "e (signed).docx</a>", "a.txt.sig</a>", "The files are stored until")
+	if n := strings.Count(p.Text, "<dt>Operation</dt>"); n != 1 {
 		t.Errorf("the page shows %d operations, want one:\n%s", n, p.Text)
 	}
 	form := b.Shows(b.Get(b.Find(p, retry)[1]), "Files that are here already", `<option value="1" selected>`)
@@ -40,7 +41,7 @@ func TestSignedInPart(t *testing.T) {
 		t.Error("the form wants files, and has some")
 	}
 	again := map[string]string{"certificate": "1", "format": "cades", "stored": found[0][1]}
-	p = b.Shows(b.Upload("/sign", again, pagetest.File{Field: "file", Name: "more.txt", Content: "more"}), "2 documents are signed", "&lt;b&gt;.pdf.sig</a>", ">more.txt.sig</a>", "<h2>CAdES, a signature beside the file: Done</h2>")
+	p = b.Shows(b.Upload("/sign", again, pagetest.File{Field: "file", Name: "more.txt", Content: "more"}), "2 documents are signed", "&lt;b&gt;.pdf.sig</a>", ">more.txt.sig</a>", "<dd>CAdES, a signature beside the file</dd>", "<dd>Done</dd>")
 	if strings.Contains(p.Text, "not signed") || retry.MatchString(p.Text) {
 		t.Errorf("all is signed, and the page says that something is left:\n%s", p.Text)
 	}
@@ -74,4 +75,28 @@ func officeDocument(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return b.String()
+}
+
+// TestKeepSigned checks that results are deleted after a day, unless the person says otherwise, and that their names
+// differ from those of the originals.
+func TestKeepSigned(t *testing.T) {
+	t.Parallel()
+	s := tamgatest.Start(t)
+	b := pagetest.New(t, s)
+	b.Header.Set("Accept-Language", "ru")
+	b.SignIn("/sign", s.Dev.User.Login, s.Dev.User.Password)
+	p := b.Shows(b.Upload("/sign", map[string]string{"certificate": "1"}, pagetest.File{Field: "file", Name: "договор.pdf", Content: string(tamgatest.PDFOf(2000))}),
+		"<h1>Подписан 1 документ</h1>", "договор (подписан).pdf</a>", "Файлы хранятся до ", "подпись внутри документа")
+	result := b.Find(p, pagetest.Result)[1]
+	if d := b.Shows(b.Get(result)).Header.Get("Content-Disposition"); !strings.Contains(d, url.PathEscape("договор (подписан).pdf")) && !strings.Contains(d, "%28") {
+		t.Errorf("the result is saved as %s", d)
+	}
+	id := b.Find(p, regexp.MustCompile(`name="operation" value="([^"]+)"`))[1]
+	p = b.Shows(b.Post("/signed/do/keep", url.Values{"operation": {id}}), "Файлы хранятся, пока вы их не удалите.")
+	if strings.Contains(p.Text, `action="/signed/do/keep"`) {
+		t.Error("what is kept can be kept again")
+	}
+	other := pagetest.New(t, s)
+	other.SignIn("/start", s.Dev.Operator.Login, s.Dev.Operator.Password)
+	other.Is(other.Post("/signed/do/keep", url.Values{"operation": {id}}), 404)
 }

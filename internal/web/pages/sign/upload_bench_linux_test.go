@@ -45,7 +45,7 @@ func BenchmarkSignByPage(b *testing.B) {
 		before := server.ProcessorTime()
 		signed := p.Shows(p.Do("POST", "/sign", kind, body))
 		t := (server.ProcessorTime() - before).Seconds()
-		if n := strings.Count(signed.Text, "<td>Signed"); n != uploadFiles {
+		if n := strings.Count(signed.Text, ">Signed<"); n != uploadFiles {
 			b.Fatalf("%d files are signed, want %d:\n%s", n, uploadFiles, signed.Text)
 		}
 		b.StopTimer()

@@ -22,25 +22,42 @@ const maxArchive = 4<<30 - 64<<20
 // Archive is a ZIP file of stored documents, written while it is sent. Signed documents
 // hardly shrink, so they are stored as they are.
 type Archive struct {
-	names []string
-	files []*document.Stored
-	size  int64
+	files  []Archived
+	readme string
+	size   int64
 }
 
-// NewArchive returns the archive of some documents, which must stay open until it is sent. Names that are equal in any
-// letter case get numbers. The fault is max_request_length_exceeded.
-func NewArchive(files []*document.Stored) (*Archive, error) {
+// Archived is a file of an archive.
+type Archived struct {
+	*document.Stored
+	Name string // in the archive
+	Of   int    // index of the document of a detached signature; -1: it is in the file, or not here
+}
+
+// readmeName is the name of the file that says how to verify the others.
+const readmeName = "README.txt"
+
+// NewArchive returns the archive of one or more documents, which must stay open until it is sent. Names that are equal
+// in any letter case get numbers. readme, if not nil, returns what the archive says about its files. The fault is
+// max_request_length_exceeded.
+func NewArchive(files []Archived, readme func([]Archived) string) (*Archive, error) {
 	a := &Archive{files: files}
 	taken := map[string]bool{}
+	if readme != nil {
+		taken[strings.ToLower(readmeName)] = true
+	}
 	var total int64
-	for _, f := range files {
-		name := FreeName(f.Name, taken)
-		taken[strings.ToLower(name)] = true
-		a.names = append(a.names, name)
+	for i := range files {
+		f := &files[i]
+		f.Name = FreeName(f.Name, taken)
+		taken[strings.ToLower(f.Name)] = true
 		total += f.Size()
 	}
 	if total > maxArchive {
 		return nil, fault.New(fault.TooLarge, "the documents are too large for one archive: download them one by one")
+	}
+	if readme != nil {
+		a.readme = readme(files)
 	}
 	// An archive of empty files has all the bytes but those of the contents.
 	var empty counter
@@ -93,13 +110,22 @@ func (a *Archive) WriteTo(w io.Writer) (int64, error) {
 
 func (a *Archive) write(w io.Writer, content func(io.Writer, *document.Stored) error) error {
 	z := zip.NewWriter(w)
-	for i, f := range a.files {
-		to, err := z.CreateHeader(&zip.FileHeader{Name: a.names[i], Method: zip.Store, Modified: f.Uploaded})
+	for _, f := range a.files {
+		to, err := z.CreateHeader(&zip.FileHeader{Name: f.Name, Method: zip.Store, Modified: f.Uploaded})
 		if err != nil {
 			return fmt.Errorf("pages: writing an archive: %w", err)
 		}
-		if err := content(to, f); err != nil {
+		if err := content(to, f.Stored); err != nil {
 			return err
+		}
+	}
+	if a.readme != "" {
+		to, err := z.CreateHeader(&zip.FileHeader{Name: readmeName, Method: zip.Store, Modified: a.files[0].Uploaded})
+		if err == nil {
+			_, err = io.WriteString(to, a.readme)
+		}
+		if err != nil {
+			return fmt.Errorf("pages: writing an archive: %w", err)
 		}
 	}
 	return z.Close()

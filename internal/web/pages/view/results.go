@@ -20,20 +20,26 @@ type Stored interface {
 }
 
 // Download answers one stored document of the caller. A browser saves it and never shows it, because its
-// content is untrusted.
-func Download(ctx context.Context, from Stored, ref string) (rest.File, error) {
+// content is untrusted. named, if not nil, returns the name of the file.
+func Download(ctx context.Context, from Stored, ref string, named func(*document.Stored) (string, error)) (rest.File, error) {
 	d, err := from.Open(ctx, rest.Caller(ctx), ref)
 	if err != nil {
 		return rest.File{}, err
 	}
 	rest.Afterwards(ctx, d)
 	rest.Concerning(ctx, "document "+d.ID)
-	return rest.File{Content: d, Name: cmp.Or(d.Name, "document")}, nil
+	name := d.Name
+	if named != nil {
+		if name, err = named(d); err != nil {
+			return rest.File{}, err
+		}
+	}
+	return rest.File{Content: d, Name: cmp.Or(name, "document")}, nil
 }
 
 // DownloadAll answers every result of an operation as one archive with a name.
 func DownloadAll(ctx context.Context, from Stored, o *operation.Operation, name string) (rest.File, error) {
-	var files []*document.Stored
+	var files []Archived
 	for _, d := range o.Documents {
 		if d.RefID == "" {
 			continue
@@ -46,12 +52,12 @@ func DownloadAll(ctx context.Context, from Stored, o *operation.Operation, name 
 			return rest.File{}, err
 		}
 		rest.Afterwards(ctx, f)
-		files = append(files, f)
+		files = append(files, Archived{Stored: f, Name: f.Name, Of: -1})
 	}
 	if len(files) == 0 {
 		return rest.File{}, fault.New(fault.NotFound, "the operation has no documents")
 	}
-	z, err := NewArchive(files)
+	z, err := NewArchive(files, nil)
 	if err != nil {
 		return rest.File{}, err
 	}
