@@ -75,7 +75,7 @@ func (a *API) downloadAll(ctx context.Context, r struct {
 		}
 	}
 	if len(files) == 0 {
-		return rest.File{}, fault.New(fault.NotFound, "the operation has no signed documents")
+		return rest.File{}, fault.New(fault.NotFound, "the operation has no documents")
 	}
 	z, err := view.NewArchive(files, func(files []view.Archived) string { return readme(w, a.Address, files) })
 	if err != nil {

@@ -21,10 +21,89 @@ import (
 )
 
 // families are the beginnings of keys whose end is a value.
-var families = []string{"certificate.status.", "audit.what.", "audit.who.", "audit.shows.", "register.password.", "register.hint.", "register.method.", "bulk.do.", "person.needs.", "suite.", "account.object.", "format.", "level.", "operation.", "document.", "verdict.", "verdict.short.", "digest.", "fault.", "unit.", "finding.", "code.", "row.", "moment.", "verify.kind.", "verify.chip.", "verify.known.", "verify.open.", "stamp.",
-	"account.done.", "front.done.", "outcome.", "certificates.done.", "devices.done.", "audited.", "channel.", "command.", "field.", "column.", "comparison.", "action.", "policy.kind.", "rules.", "lack.", "method.", "device.state.", "requests.kind.", "requests.status.", "approvals.state.", "messages.state.", "messages.only.", "messages.template.", "services.source.", "messages.language.",
-	"token.kind.", "check.", "failed.check.", "installation.", "limit.", "delay.", "print.", "reason.", "ends.", "reference.security.", "reference.about.", "reference.outside.", "reference.in.", "reference.tag.", "reference.status.", "reference.answer.", "reference.operation.",
-	"confirm.kind.", "confirm.field.", "confirm.value.", "confirm.way.", "confirm.ask.", "confirm.document.", "request.status.", "request.type."}
+var families = []string{
+	"account.done.",
+	"account.object.",
+	"action.",
+	"approvals.state.",
+	"audit.shows.",
+	"audit.what.",
+	"audit.who.",
+	"audited.",
+	"bulk.do.",
+	"certificate.status.",
+	"certificates.done.",
+	"channel.",
+	"check.",
+	"code.",
+	"column.",
+	"command.",
+	"comparison.",
+	"confirm.ask.",
+	"confirm.document.",
+	"confirm.field.",
+	"confirm.kind.",
+	"confirm.value.",
+	"confirm.way.",
+	"delay.",
+	"device.state.",
+	"devices.done.",
+	"digest.",
+	"document.",
+	"ends.",
+	"failed.check.",
+	"fault.",
+	"field.",
+	"finding.",
+	"format.",
+	"front.done.",
+	"installation.",
+	"lack.",
+	"level.",
+	"limit.",
+	"messages.language.",
+	"messages.only.",
+	"messages.state.",
+	"messages.template.",
+	"method.",
+	"moment.",
+	"operation.",
+	"outcome.",
+	"integrity.",
+	"person.needs.",
+	"protection.",
+	"policy.kind.",
+	"print.",
+	"reason.",
+	"reference.about.",
+	"reference.answer.",
+	"reference.in.",
+	"reference.operation.",
+	"reference.outside.",
+	"reference.security.",
+	"reference.status.",
+	"reference.tag.",
+	"register.hint.",
+	"register.method.",
+	"register.password.",
+	"request.status.",
+	"request.type.",
+	"requests.kind.",
+	"requests.status.",
+	"row.",
+	"rules.",
+	"services.source.",
+	"stamp.",
+	"suite.",
+	"token.kind.",
+	"unit.",
+	"verdict.",
+	"verdict.short.",
+	"verify.chip.",
+	"verify.kind.",
+	"verify.known.",
+	"verify.open.",
+}
 
 // TestCatalogues checks that every text is there in every language, with the same values,
 // and that each is used.
@@ -142,7 +221,25 @@ func TestOutcomes(t *testing.T) {
 }
 
 // notTexts look like keys but are not.
-var notTexts = []string{"reports.zip", "reports.csv", "all.zip", "wait.js", "signed.zip", "encrypted.zip", "decrypted.zip", "multipart.form", "audit.csv", "audit.jsonl", "openapi.json", "report.pdf", "report.json", "pdf.min.mjs", "pdf.worker.min.mjs"}
+var notTexts = []string{
+	"a.pdf",
+	"a.pdf.sig",
+	"all.zip",
+	"audit.csv",
+	"audit.jsonl",
+	"decrypted.zip",
+	"encrypted.zip",
+	"multipart.form",
+	"openapi.json",
+	"pdf.min.mjs",
+	"pdf.worker.min.mjs",
+	"report.json",
+	"report.pdf",
+	"reports.csv",
+	"reports.zip",
+	"signed.zip",
+	"wait.js",
+}
 
 func TestWords(t *testing.T) {
 	en, ru := WordsIn("en"), WordsIn("ru")
@@ -265,6 +362,9 @@ func TestRussianTerms(t *testing.T) {
 		}
 	}
 	for key, text := range texts {
+		if strings.HasPrefix(key, "reference.about.") { // words that people look for
+			continue
+		}
 		for line := range strings.Lines(text) {
 			if m := wrong.FindString(line); m != "" {
 				t.Errorf("%s says %q in %q", key, m, line)
