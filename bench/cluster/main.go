@@ -96,13 +96,7 @@ func run(ctx context.Context, names []string, source string, m cluster.Measuring
 		}
 	}
 	var results []cluster.Result
-	var impossible []cluster.Scenario
 	for _, s := range scenarios {
-		if err := s.Possible(); err != nil && !slices.Contains(names, s.Name) {
-			m.Log("%s does not run: %v", s.Name, err)
-			impossible = append(impossible, s)
-			continue
-		}
 		if err := s.Prepare(ctx, p); err != nil {
 			return fmt.Errorf("%s: %w", s.Name, err)
 		}
@@ -121,7 +115,7 @@ func run(ctx context.Context, names []string, source string, m cluster.Measuring
 		fmt.Println()
 	}
 	if len(results) > 0 {
-		cluster.WriteResults(os.Stdout, results, impossible)
+		cluster.WriteResults(os.Stdout, results)
 	}
 	if len(beyond) > 0 {
 		return errors.New("not as wanted: " + strings.Join(beyond, ", "))

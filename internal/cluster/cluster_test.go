@@ -6,7 +6,6 @@ package cluster
 
 import (
 	"bytes"
-	"errors"
 	"io"
 	"net"
 	"os"
@@ -20,7 +19,7 @@ import (
 var tried = []struct {
 	name   string
 	rounds int
-}{{"mixed", 0}, {"kill", 2}, {"freeze", 1}, {"failover", 1}, {"bucket-freeze", 1}, {"restart", 1}}
+}{{"mixed", 0}, {"kill", 2}, {"freeze", 1}, {"failover", 1}, {"bucket-freeze", 1}, {"restart", 1}, {"upgrade", 1}}
 
 // TestScenarios runs several processes, breaks some of them, and wants that nothing that was
 // acknowledged is lost and nothing is signed twice. Bounds in time have room for other work on the
@@ -43,6 +42,9 @@ func TestScenarios(t *testing.T) {
 	for _, q := range tried {
 		t.Run(q.name, func(t *testing.T) {
 			s := scenario(t, q.name)
+			if err := s.Prepare(t.Context(), p); err != nil {
+				t.Fatal(err)
+			}
 			r, err := s.Run(t.Context(), p, 5*time.Second, q.rounds, t.Logf)
 			if err != nil {
 				t.Fatal(err)
@@ -105,22 +107,6 @@ func TestServerLog(t *testing.T) {
 		if got := w.List[i].String(); got != want {
 			t.Errorf("%s\nwant %s", got, want)
 		}
-	}
-}
-
-// TestUpgradeNeedsOlder checks that the scenario of a rolling upgrade does not pass for want of an older
-// release: it refuses to begin.
-func TestUpgradeNeedsOlder(t *testing.T) {
-	s := scenario(t, "upgrade")
-	if olderCommit != "" {
-		t.Skip("olderCommit is set: TestScenarios tries the upgrade")
-	}
-	if err := s.Prepare(t.Context(), &Programs{}); !errors.Is(err, ErrNoOlder) || !strings.Contains(s.Describe(), err.Error()) {
-		t.Errorf("%v; described as %q", err, s.Describe())
-	}
-	var report strings.Builder
-	if WriteResults(&report, nil, []Scenario{s}); !strings.Contains(report.String(), "Not run: upgrade: there is no older release") {
-		t.Errorf("the report is %q", report.String())
 	}
 }
 

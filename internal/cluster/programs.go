@@ -19,18 +19,15 @@ import (
 // Programs are the executables that clusters run. A path is empty if it was not built.
 type Programs struct {
 	Current string
-	Older   string // of the commit olderCommit, if there is one
+	Older   string // of the commit olderCommit
 	Skewed  string // Current with a clock that clockOffset moves
 	dir     string
 	source  string
 }
 
 // olderCommit is the commit whose program a rolling upgrade begins with: the one that completed
-// 0001_tamga.sql. While it is empty, no older program knows the tables, so no upgrade can be tried.
+// 0001_tamga.sql. No older program knows the tables.
 const olderCommit = "8681462dd865afe8ee1dfe3fb8075703cfe8d716"
-
-// ErrNoOlder is the error of a scenario that needs an older release while olderCommit is empty.
-var ErrNoOlder = errors.New("there is no older release with these tables yet, so no upgrade can be tried: see olderCommit")
 
 // clockOffset is the environment variable with the number of seconds that Skewed adds to
 // the wall clock.
@@ -56,12 +53,8 @@ func Build(ctx context.Context, source string) (*Programs, error) {
 // Close removes the programs.
 func (p *Programs) Close() { os.RemoveAll(p.dir) }
 
-// BuildOlder builds the program of olderCommit, from the repository. The error is ErrNoOlder if there is
-// none.
+// BuildOlder builds the program of olderCommit, from the repository.
 func (p *Programs) BuildOlder(ctx context.Context) error {
-	if olderCommit == "" {
-		return ErrNoOlder
-	}
 	older, err := BuildCommit(ctx, p.source, olderCommit, p.dir)
 	if err != nil {
 		return err

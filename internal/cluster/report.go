@@ -19,8 +19,8 @@ func WriteFigures(w io.Writer, figures []Figure, measured []Measured) {
 	}
 }
 
-// WriteResults writes results of scenarios as a table of Markdown, and which scenarios were not possible.
-func WriteResults(w io.Writer, results []Result, impossible []Scenario) {
+// WriteResults writes results of scenarios as a table of Markdown.
+func WriteResults(w io.Writer, results []Result) {
 	fmt.Fprint(w, "| Scenario | Times | Requests | Failed | Lost, twice or wrongly refused | Longest gap | Database away | Lock waits above 50 ms | Deadlocks |\n|---|---:|---:|---:|---:|---:|---:|---:|---:|\n")
 	for _, r := range results {
 		away := "–"
@@ -29,9 +29,6 @@ func WriteResults(w io.Writer, results []Result, impossible []Scenario) {
 		}
 		fmt.Fprintf(w, "| %s | %d | %d | %d | %d | %v | %s | %d | %d |\n",
 			r.Scenario, r.Rounds, r.Answered+r.Failed, r.Failed, len(r.Wrong), r.Gap.Round(10*time.Millisecond), away, len(r.Waits.List), r.Waits.Deadlocks)
-	}
-	for _, s := range impossible {
-		fmt.Fprintf(w, "\nNot run: %s: %v.\n", s.Name, s.Possible())
 	}
 }
 

@@ -189,18 +189,7 @@ func (s *Scenario) Describe() string {
 	if s.Fault != nil {
 		what = s.Fault.Name
 	}
-	if err := s.Possible(); err != nil {
-		return fmt.Sprintf("%s, not possible: %v", what, err)
-	}
 	return fmt.Sprintf("%s, %d processes", what, s.Options.Processes)
-}
-
-// Possible returns nil if the scenario can run, otherwise ErrNoOlder.
-func (s *Scenario) Possible() error {
-	if s.Options.Older && olderCommit == "" {
-		return ErrNoOlder
-	}
-	return nil
 }
 
 // Prepare builds the programs that a scenario needs besides the present one.

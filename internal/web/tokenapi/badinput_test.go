@@ -46,6 +46,7 @@ func TestBadAnswers(t *testing.T) {
 	}
 	h.assign("otpviasms?level=1", "otpviaemail?level=1")
 	h.token = h.Token()
+	h.path, h.order = "/api/v2/signature", json.RawMessage(v2Order)
 	const path = "/v2.0/confirmation"
 	me := func() string { return "Bearer " + h.token }
 	created := func() (id string) {
