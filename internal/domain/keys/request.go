@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tamga/internal/domain/audit"
+	"tamga/internal/domain/authority"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/lock"
 	"tamga/internal/domain/notify"
@@ -80,6 +81,20 @@ type Request struct {
 	Subject       string // of the certificate, in the form of RFC 4514
 	AuthorityName string
 	Parsed        *x509gost.Request // nil for a revocation
+}
+
+// ForEncryption reports whether a certificate of the request is for encryption, too.
+func (q *Request) ForEncryption() bool {
+	if q.Parsed == nil {
+		return false
+	}
+	for _, e := range q.Parsed.Extensions {
+		if e.OID.Equal(x509gost.OIDKeyUsage) {
+			usage, err := x509gost.ParseKeyUsage(e.Value)
+			return err == nil && usage&authority.EncryptionUsage != 0
+		}
+	}
+	return false
 }
 
 // request returns the request of a record.

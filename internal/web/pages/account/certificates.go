@@ -150,6 +150,7 @@ type certificateRequest struct {
 	Deleted            string // key of what its deletion means
 	At                 time.Time
 	Content            bool // there is a request to download
+	Encrypts           bool // the certificate is for encryption, too
 }
 
 func (a *API) certificatesPage(ctx context.Context, r justDone) (view.View, error) {
@@ -178,7 +179,7 @@ func (a *API) certificatesPage(ctx context.Context, r justDone) (view.View, erro
 			to = &v.Waiting
 		}
 		*to = append(*to, certificateRequest{
-			ID: q.ID, Subject: q.Subject, Authority: q.AuthorityName, At: q.CreatedAt, Content: len(q.DER) > 0,
+			ID: q.ID, Subject: q.Subject, Authority: q.AuthorityName, At: q.CreatedAt, Content: len(q.DER) > 0, Encrypts: q.ForEncryption(),
 			Status: "request.status." + q.Status.String(), Type: "request.type." + q.Type.String(), Deleted: deletionOf(q),
 		})
 	}
@@ -207,6 +208,7 @@ type requestView struct {
 	// What was typed, in a form that is refused. A PIN is typed again.
 	Sentence, Detail               string
 	Authority, Suite, Days, Usages string
+	Encryption                     bool
 	OffersAsIs, AsIs               bool // the numbers may be taken as they are, and shall be
 }
 
@@ -281,6 +283,7 @@ func (a *API) request(ctx context.Context, r formed) (rest.Redirect, error) {
 		return to, err
 	}
 	v.Authority, v.Suite, v.Days, v.Usages = r.Body.Get("authority"), r.Body.Get("suite"), r.Body.Get("days"), r.Body.Get("usages")
+	v.Encryption = r.Body.Get("encryption") == "yes"
 	for i := range v.Names {
 		if !v.Fixed {
 			v.Names[i].Value = r.Body.Get(subjectField + v.Names[i].OID)
@@ -407,6 +410,10 @@ func (a *API) requested(form rest.Form) (*keys.Plan, error) {
 			return nil, fault.New(fault.InvalidParameters, "days: want a number of days")
 		}
 		order.Life = time.Duration(days) * 24 * time.Hour
+	}
+	if form.Get("encryption") == "yes" { // otherwise the settings decide
+		yes := true
+		order.Encryption = &yes
 	}
 	order.Usages = strings.FieldsFunc(form.Get("usages"), func(r rune) bool { return strings.ContainsRune(",; \t\r\n", r) })
 	for _, c := range a.Enrolment.Naming {
@@ -593,6 +600,9 @@ func (a *API) certificateView(ctx context.Context, id string) (certificateView, 
 		Active: c.Status == keys.Active, Comment: c.Comment, PINs: a.pinFields(view.VisitorOf(ctx).Words),
 		Revoke: sureForm{Form: "revoke", Title: "certificates.revoke_title", Text: "certificates.revoke_hint", Do: "certificates.revoke_do", ID: c.ID, Reasons: revocationReasons},
 		Delete: sureForm{Form: "delete", Title: "certificates.delete_title", Text: "certificates.delete_hint", Do: "certificates.delete", ID: c.ID},
+	}
+	if v.Encrypts {
+		v.Delete.Text = "certificates.delete_reads"
 	}
 	if v.Exports, err = a.Keys.MayExport(ctx, rest.Caller(ctx).UserID); err != nil {
 		return v, err

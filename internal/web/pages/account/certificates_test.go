@@ -257,3 +257,29 @@ func TestNumbersOfRequest(t *testing.T) {
 	request.Set("name.1.2.643.3.131.1.1", "500100732259")
 	b.Shows(b.Post(form, request), "accepted")
 }
+
+// TestForEncryption requests a certificate for encryption, and deletes it: the dialog says what becomes unreadable, and
+// wants the number.
+func TestForEncryption(t *testing.T) {
+	p := pagetest.NewPerson(t)
+	b := p.Browser
+	b.Shows(b.Get("/certificates/request"), `name="encryption"`)
+	page := b.Shows(b.Post("/certificates/request", url.Values{"suite": {"gost2012-256"}, "name.2.5.4.3": {"Reader"}, "encryption": {"yes"}}), "For encryption")
+	at, id := "", ""
+	for _, m := range certificateLink.FindAllStringSubmatch(page.Text, -1) {
+		if strings.Contains(b.Get(m[1]).Text, `<h1 id="of">Reader<`) {
+			at, id = m[1], m[2]
+		}
+	}
+	b.Shows(b.Get(at), "signatures and encryption", "Everything that was encrypted for it becomes unreadable", `name="sure"`)
+	if other := b.Shows(b.Get("/certificates/1"), "<dd>signatures</dd>"); strings.Contains(other.Text, "becomes unreadable") {
+		t.Error("a certificate that signs only is deleted with the warning of one for encryption")
+	}
+	b.Is(b.Post(at+"/do/delete", url.Values{"sure": {"1"}}), 400, "becomes unreadable", `aria-invalid="true"`)
+	b.Shows(b.Get(at))
+	b.Shows(b.Post(at+"/do/delete", url.Values{"sure": {id}}))
+	b.Is(b.Get(at), 404)
+	// Operators see the purposes of certificates and requests.
+	o := pagetest.Operator(p.UMS, p.Dev.Operator.Login)
+	o.Shows(o.Get(pagetest.PersonAt(p.Id)), "For encryption", "for encryption, too")
+}

@@ -418,8 +418,12 @@ var certificateHead = []string{"certificate.name", "verify.serial", "certificate
 // certificateRow describes a certificate.
 func certificateRow(w *view.Words, c *keys.Certificate) row {
 	info := signing.DescribeCertificate(c.X509)
+	suite := w.Suite(c.X509.Suite.Name)
+	if c.ForEncryption() {
+		suite += " · " + w.Text("certificate.encrypts")
+	}
 	return row{Cells: []cell{
-		{Text: "№ " + strconv.FormatInt(c.ID, 10) + " " + cmp.Or(c.FriendlyName, view.PersonIn(info.Subject))}, {Text: info.Serial, Code: true}, {Text: w.Suite(c.X509.Suite.Name)}, {At: info.NotBefore}, {At: info.NotAfter}, {Key: "certificate.status." + c.Status.String()},
+		{Text: "№ " + strconv.FormatInt(c.ID, 10) + " " + cmp.Or(c.FriendlyName, view.PersonIn(info.Subject))}, {Text: info.Serial, Code: true}, {Text: suite}, {At: info.NotBefore}, {At: info.NotAfter}, {Key: "certificate.status." + c.Status.String()},
 	}}
 }
 

@@ -28,8 +28,12 @@ var requestHead = []string{"requests.number", "requests.kind", "requests.subject
 // that it is in, see lists.
 func (a *API) requestRow(ctx context.Context, q *keys.Request, from string) (r row, err error) {
 	number := strconv.FormatInt(q.ID, 10)
+	kind := "requests.kind." + q.Type.String()
+	if q.ForEncryption() {
+		kind += ".encrypts"
+	}
 	r = row{Cells: []cell{
-		{Text: number}, {Key: "requests.kind." + q.Type.String()}, {Text: cmp.Or(view.PersonIn(q.Subject), "№ "+strconv.FormatInt(q.CertificateID, 10))}, {Text: q.AuthorityName},
+		{Text: number}, {Key: kind}, {Text: cmp.Or(view.PersonIn(q.Subject), "№ "+strconv.FormatInt(q.CertificateID, 10))}, {Text: q.AuthorityName},
 		{At: q.CreatedAt}, {Key: "requests.status." + q.Status.String()},
 	}}
 	if q.Status == keys.Pending {
