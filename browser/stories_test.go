@@ -75,7 +75,7 @@ func TestSignAgain(t *testing.T) {
 			b := s.tab(t, l)
 			b.signIn("/sign", s.Dev.User.Login, s.Dev.User.Password)
 			b.statuses = false // refusals
-			b.choose(`select[name=certificate]`, strconv.FormatInt(certificate.ID, 10))
+			b.press(`input[name=certificate][value="` + strconv.FormatInt(certificate.ID, 10) + `"]`)
 			b.press(`main details summary`)
 			b.press(`input[name=stamp]`)
 			b.fill(`input[name=stamp_left]`, "33")
@@ -92,6 +92,12 @@ func TestSignAgain(t *testing.T) {
 				}
 				b.check("sign-wrong-pin")
 			}
+			without := func() {
+				for range value[int](b, `document.querySelectorAll("[data-files] li").length`) {
+					b.press(`[data-files] li:first-child button`)
+				}
+			}
+			without()
 			// One file is left out of many. No name hides what it ends with.
 			b.drop(`input[name=file]`, "a.pdf", "no PDF", "invoice\u202etxt.exe", "program", "a.txt", "text")
 			if got := value[string](b, `Array.from(document.querySelectorAll("[data-files] bdi"), n => n.textContent).join()`); got != "a.pdf,invoice txt.exe,a.txt" {
@@ -111,6 +117,7 @@ func TestSignAgain(t *testing.T) {
 				t.Error("the field of the PIN is still wrong")
 			}
 			b.check("sign-refused")
+			without()
 			b.drop(`input[name=file]`, "a.pdf", string(tamgatest.PDFOf(2000)), "a.txt", "text")
 			b.fill(`input[name=pin]`, certificate.PIN)
 			b.press(button)
@@ -208,7 +215,7 @@ func TestStamp(t *testing.T) {
 	b.press(`main form button:not([type])`)
 	b.wait(`main a[href^="/signed/document/"]`)
 	b.press(`main a[href^="/signed/document/"]`)
-	signed := b.saved(folder, "a.pdf")
+	signed := b.saved(folder, "a (signed).pdf")
 	if text := judge.PDFViewers(t).Text([]byte(signed)); !strings.Contains(text, "Demo User") {
 		t.Errorf("the document has no stamp:\n%s", text)
 	}
@@ -230,7 +237,7 @@ func TestWithoutScripts(t *testing.T) {
 	b.see("2 documents are signed")
 	b.check("signed-without-scripts")
 	b.press(`main a[href^="/sign?"]`)
-	b.see("By the kind of each file")
+	b.see("Drop documents anywhere on the page")
 	b.press(`header nav a[href="/verify"]`)
 	b.see("Files are not stored")
 	if value[int](b, `document.scripts.length`) == 0 {

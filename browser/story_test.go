@@ -159,7 +159,7 @@ func wholeStory(administrator, b *tab, name string) {
 	b.fill(`input[name=code]`, code())
 	b.tap(`#answer button`)
 	b.tap(`main a[href^="/signed/document/"]`)
-	signed := b.saved(folder, "contract.pdf")
+	signed := b.saved(folder, map[string]string{"en": "contract (signed).pdf", "ru": "contract (подписан).pdf"}[b.look.language[:2]])
 	b.check("story-signed")
 	if shown := judge.PDFViewers(b).Text([]byte(signed)); !strings.Contains(shown, name) {
 		b.Errorf("the document has no stamp of %s:\n%s", name, shown)

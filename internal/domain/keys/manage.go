@@ -241,6 +241,17 @@ func (s *Service) CheckPIN(ctx context.Context, who audit.Principal, id, pin str
 	return false, fmt.Sprintf("%s; attempts left: %d", reason, max(0, s.PINAttempts-failures)), nil
 }
 
+// AttemptsLeft returns how many wrong PINs in a row the key of a certificate still takes. The certificate is named as for
+// Resolve, with its fault.
+func (s *Service) AttemptsLeft(ctx context.Context, userID, certificate string) (int, error) {
+	c, err := s.Resolve(ctx, userID, certificate)
+	if err != nil {
+		return 0, err
+	}
+	failures, err := s.PINStore.PINFailures(ctx, c.KeyID)
+	return max(0, s.PINAttempts-failures), err
+}
+
 // opens checks a PIN without using the key.
 func (s *Service) opens(ctx context.Context, key vault.Key, secret []byte) error {
 	_, err := s.Holders.Sign(ctx, key, secret, []suite.Digest{})

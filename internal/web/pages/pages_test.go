@@ -27,7 +27,7 @@ func TestStory(t *testing.T) {
 	b := pagetest.New(t, s)
 	b.Shows(b.Get("/"), "Sign a document or verify a signature", `href="/sign-in"`)
 	p := b.SignIn("/sign", s.Dev.User.Login, s.Dev.User.Password)
-	b.Shows(p, `name="certificate"`, "Demo User · ", " · GOST R 34.10-2012, 512 bit · ")
+	b.Shows(p, `name="certificate"`, "<strong>Demo User</strong>", "GOST R 34.10-2012, 512 bit · ")
 	if p.At.Path != "/sign" {
 		t.Errorf("after the sign-in the browser is at %s, want /sign, where it wanted to go", p.At)
 	}
@@ -239,7 +239,7 @@ func TestStory(t *testing.T) {
 		b.Is(b.Get("/reference/none"), 404, "Такой операции в интерфейсе нет")
 		// The form may be sent again, and begins with the same choices, if nothing is signed.
 		wrong := b.Upload("/sign", map[string]string{"certificate": "6", "pin": "wrong", "format": "cades"}, pagetest.File{Field: "file", Name: "a.txt", Content: "a"})
-		b.Is(wrong, 400, "ПИН-код неверен", `<div data-again="pin">`, "уже загружены", `href="/sign?certificate=6&amp;format=cades&amp;stored=`)
+		b.Is(wrong, 400, "ПИН-код неверен. Осталось 9 попыток, потом ключ заблокируется.", `<div data-again="pin">`, "уже загружены", `href="/sign?certificate=6&amp;format=cades&amp;stored=`)
 		kept := b.Shows(b.Get(b.Find(wrong, regexp.MustCompile(`href="(/sign\?[^"]*stored=[^"]+)"`))[1]), "> a.txt</label>")
 		stored := b.Find(kept, regexp.MustCompile(`name="stored" value="([0-9a-f-]{36})" checked>`))[1]
 		b.Shows(b.Upload("/sign", map[string]string{"certificate": "1", "format": "cades", "stored": stored}), ">a.txt.sig</a>")

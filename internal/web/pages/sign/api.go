@@ -59,6 +59,7 @@ type Deps struct {
 	Certificates view.Certificates
 	Requests     view.Requests
 	Documents    Documents
+	PINs         view.PINs
 	// TSPServices are the time-stamp services that may be used.
 	TSPServices func(ctx context.Context) ([]policy.TSPService, error)
 	Verifier    Verifier                  // nil: the pages verify nothing
@@ -72,10 +73,11 @@ type Deps struct {
 	Seal func(v any) (string, error)
 	Open func(sealed string, v any) bool
 
-	ClientID     string // of the pages
-	Address      string // public address, without a slash at the end
-	MostSigned   int64  // largest body of an upload to sign, in bytes
-	MostVerified int64  // largest body of a verification, in bytes
+	ClientID     string        // of the pages
+	Address      string        // public address, without a slash at the end
+	Life         time.Duration // after which temporary documents are deleted
+	MostSigned   int64         // largest body of an upload to sign, in bytes
+	MostVerified int64         // largest body of a verification, in bytes
 }
 
 // API serves these pages.

@@ -5,13 +5,17 @@ package sign
 import (
 	"cmp"
 	"context"
+	_ "embed" // for the script
+	"encoding/json"
 	"errors"
 	"maps"
+	"net/http"
 	"net/url"
 	"path"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"tamga/internal/domain/document"
@@ -23,6 +27,11 @@ import (
 	"tamga/internal/web/pages/view"
 	"tamga/internal/web/rest"
 )
+
+// previewScript shows the first page of each PDF of an upload, and its pictures.
+//
+//go:embed preview.js
+var previewScript string
 
 // MaxFiles are the files that one upload signs, at most.
 const MaxFiles = view.MaxFiles
@@ -59,6 +68,7 @@ type kept struct {
 	Height      string `query:"stamp_height"`
 
 	Stored string `query:"stored"` // identifiers of stored documents to sign, once
+	Cookie string `header:"Cookie"`
 }
 
 // keptNames are the names of these choices in the form and in addresses.
@@ -119,11 +129,16 @@ type signView struct {
 	Stamp        []stampField
 	PDFScript    string
 	PDFWorker    string
-	Certificates []view.Certificate // usable ones
-	Lacks        *view.Lack         // nil: there is one
+	Certificates []view.Certificate // usable ones, the last used first
+	PINs         bool               // a certificate has a PIN
+	PINHint      string
+	Folded       bool       // no option is chosen but the usual ones
+	Kinds        string     // JSON: how files are signed in words, by the endings of their names; "*" for all others
+	Lacks        *view.Lack // nil: there is one
 	Formats      []formChoice
 	Levels       []level
-	Services     []string // addresses of time-stamp services
+	Services     []string      // addresses of time-stamp services
+	Life         time.Duration // of what is stored
 	MaxFiles     int
 	MaxBytes     view.Bytes
 	Stored       []document.Info // documents to sign that need not be sent again
@@ -154,7 +169,7 @@ func (a *API) signForm(ctx context.Context, r kept) (view.View, error) {
 	}
 	v := signView{
 		Certificates: slices.DeleteFunc(list, func(c view.Certificate) bool { return !c.Usable }), Formats: a.formChoices(ctx), Levels: levels[:1],
-		MaxFiles: MaxFiles, MaxBytes: view.Bytes(a.MostSigned), Stamp: r.place(), PDFScript: pdfjs.Main, PDFWorker: pdfjs.Worker,
+		Life: a.Life, MaxFiles: MaxFiles, MaxBytes: view.Bytes(a.MostSigned), Stamp: r.place(), PDFScript: pdfjs.Main, PDFWorker: pdfjs.Worker,
 		Chosen: chosen{Format: r.Format, Level: r.Level, Service: r.Service, Attached: r.Attached, Stamp: r.Stamp},
 	}
 	if v.Lacks, err = view.LackOf(ctx, a.Requests, v.Certificates); err != nil {
@@ -162,11 +177,21 @@ func (a *API) signForm(ctx context.Context, r kept) (view.View, error) {
 	}
 	if len(v.Certificates) > 0 {
 		v.Chosen.Certificate = v.Certificates[0].ID // the default one is the first
-		at := slices.IndexFunc(v.Certificates, func(c view.Certificate) bool { return strconv.FormatInt(c.ID, 10) == r.Certificate })
-		if at >= 0 {
-			v.Chosen.Certificate = v.Certificates[at].ID
+		for _, wanted := range []string{rest.CookieOf(r.Cookie, a.usedCookie()), r.Certificate} {
+			if at := slices.IndexFunc(v.Certificates, func(c view.Certificate) bool { return strconv.FormatInt(c.ID, 10) == wanted }); at >= 0 {
+				chosen := v.Certificates[at]
+				v.Certificates = slices.Insert(slices.Delete(v.Certificates, at, at+1), 0, chosen)
+				v.Chosen.Certificate = chosen.ID
+			}
 		}
 	}
+	if err := a.describePINs(ctx, &v); err != nil {
+		return view.View{}, err
+	}
+	if v.Kinds, err = a.kindsInWords(view.VisitorOf(ctx).Words); err != nil {
+		return view.View{}, err
+	}
+	v.Folded = (r.Format == "" || r.Format == automatic) && (r.Level == "" || r.Level == levels[0].Name) && r.Attached == ""
 	ids := strings.FieldsFunc(r.Stored, func(r rune) bool { return r == ',' })
 	if v.Stored, v.Gone, err = a.storedFiles(ctx, ids[:min(len(ids), maxRetried)]); err != nil {
 		return view.View{}, err
@@ -181,7 +206,59 @@ func (a *API) signForm(ctx context.Context, r kept) (view.View, error) {
 	if len(v.Services) > 0 {
 		v.Levels = levels
 	}
-	return view.View{Template: "sign/form", Title: "sign.title", Script: view.UploadScript + stampScript, Modules: pdfjs.Modules(a.Address), Content: v}, nil
+	return view.View{Template: "sign/form", Title: "sign.title", Script: view.DropScript + view.UploadScript + previewScript + stampScript, Modules: pdfjs.Modules(a.Address), Content: v}, nil
+}
+
+// usedCookie is the name of the cookie with the certificate that the person used last.
+func (a *API) usedCookie() string {
+	if strings.HasPrefix(a.Address, "https:") {
+		return "__Host-tamga-certificate"
+	}
+	return "tamga-certificate"
+}
+
+// used returns the cookie that remembers the certificate for the next time.
+func (a *API) used(certificate string) *http.Cookie {
+	return &http.Cookie{
+		Name: a.usedCookie(), Value: certificate, Path: "/", MaxAge: 365 * 24 * 60 * 60, Secure: strings.HasPrefix(a.Address, "https:"), HttpOnly: true, SameSite: http.SameSiteLaxMode,
+	}
+}
+
+// describePINs says how many attempts the PINs have left.
+func (a *API) describePINs(ctx context.Context, v *signView) error {
+	w := view.VisitorOf(ctx).Words
+	var left []string
+	for _, c := range v.Certificates {
+		if !c.PIN {
+			continue
+		}
+		n, err := a.PINs.AttemptsLeft(ctx, rest.Caller(ctx).UserID, strconv.FormatInt(c.ID, 10))
+		if err != nil {
+			return err
+		}
+		left = append(left, c.Name+" – "+w.Count("pin.left", n))
+	}
+	v.PINs = len(left) > 0
+	v.PINHint = w.Text("sign.pin_hint")
+	if len(left) > 0 {
+		v.PINHint += " " + strings.Join(left, "; ") + "."
+	}
+	return nil
+}
+
+// kindsInWords returns how files are signed unless the person says otherwise, by the endings of their names.
+func (a *API) kindsInWords(w *view.Words) (string, error) {
+	kinds := map[string]string{}
+	for _, f := range a.Forms {
+		for _, ending := range f.Extensions {
+			kinds[ending] = wayToSign(w, f)
+		}
+		if f.Any {
+			kinds["*"] = wayToSign(w, f)
+		}
+	}
+	text, err := json.Marshal(kinds)
+	return string(text), err
 }
 
 // group is the files of an upload that are signed in one format, by their place in the upload.
@@ -250,6 +327,13 @@ func (a *API) sign(ctx context.Context, docs *rest.Documents[*document.Intake], 
 		query = append(query, storedQuery(left.stored))
 	}
 	left.back = formAt(query)
+	if fault.Is(err, fault.InvalidPIN) {
+		n, err := a.PINs.AttemptsLeft(ctx, rest.Caller(ctx).UserID, fields.Get("certificate"))
+		if err != nil {
+			return to, err
+		}
+		left.pin = view.VisitorOf(ctx).Words.Count("pin.left_after", n)
+	}
 	return to, left
 }
 
@@ -339,6 +423,9 @@ func (a *API) signFiles(ctx context.Context, docs *rest.Documents[*document.Inta
 	rest.Afterwards(ctx, o)
 	rest.Concerning(ctx, "certificate "+chosen.certificate+", "+strconv.Itoa(len(files))+" documents")
 	to = rest.Redirect{Location: view.SignedAt(o.ID), See: true}
+	if _, err := strconv.ParseInt(chosen.certificate, 10, 64); err == nil {
+		to.Cookie = a.used(chosen.certificate)
+	}
 	if again := keep(fields.Get); again != "" {
 		to.Location += "&again=" + url.QueryEscape(again)
 	}
@@ -375,6 +462,7 @@ const maxFileName = 255
 type unsigned struct {
 	error
 	files []string // names of those it is about, for people; nil: all
+	pin   string   // attempts that are left, in words; "": it is not about a PIN
 	back  string   // address of the form with the same choices, "" for the form as it begins
 
 	stored []string // identifiers of the documents that are left, if they are stored
@@ -391,6 +479,7 @@ func (u unsigned) Again(r view.Refusal) view.View {
 	}
 	if r.Code == fault.InvalidPIN {
 		v.Field = "pin"
+		v.Sentence += " " + u.pin
 	}
 	return v.View()
 }

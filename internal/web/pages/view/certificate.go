@@ -19,6 +19,13 @@ type Certificates interface {
 	List(ctx context.Context, userID string) ([]*keys.Certificate, error)
 }
 
+// PINs counts attempts at the PINs of keys; see [keys.Service].
+type PINs interface {
+	// AttemptsLeft returns how many wrong PINs in a row the key of a certificate of a user still takes. "" is the default
+	// certificate.
+	AttemptsLeft(ctx context.Context, userID, certificate string) (int, error)
+}
+
 // Certificate is a certificate of the person.
 type Certificate struct {
 	ID       int64

@@ -32,7 +32,7 @@ function attach(form) {
       kind.ariaHidden = "true";
       kind.textContent = (/\.([^.]{1,5})$/.exec(name.textContent)?.[1] ?? "").toUpperCase();
       hint.className = "hint";
-      hint.textContent = sizeOf(file.size, list);
+      hint.textContent = [formOf(file.name, list), sizeOf(file.size, list)].filter(Boolean).join(", ");
       text.append(name, hint);
       remove.type = "button";
       remove.className = "btn quiet small";
@@ -52,6 +52,9 @@ function attach(form) {
       bar.setAttribute("aria-label", name.textContent);
       return item;
     }));
+    if (form.preview) there.forEach((file, i) => form.preview(file, list.children[i].firstElementChild));
+    const zone = input.closest(".drop");
+    zone.classList.toggle("tall", !there.length && !form.elements.stored);
   };
   if (list && there.length) show();
   input.addEventListener("change", () => add(input.files));
@@ -155,6 +158,11 @@ function attach(form) {
       sent -= file.size;
     });
   };
+}
+// The way in which a file is signed unless the person says otherwise, in words.
+function formOf(name, list) {
+  const forms = JSON.parse(list.dataset.forms), ending = name.slice(name.lastIndexOf(".") + 1).toLowerCase();
+  return forms[ending] ?? forms["*"];
 }
 // A size as people write it, with the units of the page.
 function sizeOf(bytes, list) {
