@@ -8,7 +8,7 @@ import "golang.org/x/sys/cpu"
 
 // vectorized reports whether the processor supports the instructions of
 // blocks_amd64.s. Only tests change it.
-var vectorized = cpu.X86.HasAVX512F && cpu.X86.HasAVX512BW && cpu.X86.HasAVX512VBMI
+var vectorized = cpu.X86.HasAVX512F && cpu.X86.HasAVX512BW && cpu.X86.HasAVX512VBMI && cpu.X86.HasAVX512VL
 
 // wide is a substitution in the form that blocks_amd64.s looks up. The values for byte
 // p of a word begin at index 16p. lower is for the lower four bits of a byte. upper is
@@ -40,12 +40,7 @@ func (b *block) encryptWide(dst, src []byte) (done int) {
 	if !vectorized {
 		return 0
 	}
-	var keys [32]uint32
-	for i := range keys {
-		if keys[i] = b.k[i%8]; i >= 24 {
-			keys[i] = b.k[31-i]
-		}
-	}
+	keys := b.schedule()
 	for whole := len(src) / groupSize * groupSize; done < whole; {
 		n := min(longest, whole-done)
 		encryptGroups(&dst[done], &src[done], n/groupSize, &keys, &b.s.wide)
@@ -61,6 +56,34 @@ func (b *block) encryptWide(dst, src []byte) (done int) {
 	clear(keys[:])
 	return done
 }
+
+// schedule returns the keys of all rounds.
+func (b *block) schedule() (keys [32]uint32) {
+	for i := range keys {
+		if keys[i] = b.k[i%8]; i >= 24 {
+			keys[i] = b.k[31-i]
+		}
+	}
+	return keys
+}
+
+// encryptFeedback enciphers whole blocks of src in the cipher feedback mode, at most longest bytes, and returns the
+// number of enciphered bytes. It replaces iv by the last enciphered block.
+func (b *block) encryptFeedback(dst, src []byte, iv *uint64) int {
+	n := min(len(src), longest) / BlockSize
+	if !vectorized || n == 0 {
+		return 0
+	}
+	keys := b.schedule()
+	encryptChain(&dst[0], &src[0], n, &keys, &b.s.wide, iv)
+	clear(keys[:])
+	return n * BlockSize
+}
+
+// encryptChain enciphers n blocks, each of which is the input of the next.
+//
+//go:noescape
+func encryptChain(dst, src *byte, n int, keys *[32]uint32, s *wide, iv *uint64)
 
 // encryptGroups enciphers n groups of sixteen blocks. keys has the keys of all rounds.
 //

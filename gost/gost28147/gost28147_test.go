@@ -198,6 +198,51 @@ func testEncryptBlocks(t *testing.T) {
 	}
 }
 
+// TestFeedback enciphers in parts of all lengths, in place too, and compares with one byte at a time, which enciphers
+// each block by itself.
+func TestFeedback(t *testing.T) { eachImplementation(t, testFeedback) }
+
+func testFeedback(t *testing.T) {
+	r := rand.NewChaCha8([32]byte{2})
+	key, iv, src := make([]byte, KeySize), make([]byte, BlockSize), make([]byte, 5000)
+	for i, s := range sets {
+		for _, ones := range []bool{false, true} {
+			r.Read(key)
+			r.Read(iv)
+			r.Read(src)
+			if ones { // the carry of key plus half must not reach the other half
+				key, iv = bytes.Repeat([]byte{0xff}, KeySize), bytes.Repeat([]byte{0xff}, BlockSize)
+			}
+			m := Meshing((i + 1) % 2)
+			bytewise, err := NewCFBEncrypter(key, iv, s, m)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := make([]byte, len(src))
+			for j := range src {
+				bytewise.XORKeyStream(want[j:], src[j:j+1])
+			}
+			parts, err := NewCFBEncrypter(key, iv, s, m)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := make([]byte, len(src))
+			for at, n := 0, i; at < len(src); at, n = at+n, n*3%1999+1 {
+				n = min(n, len(src)-at)
+				if n%2 == 0 {
+					parts.XORKeyStream(got[at:], src[at:at+n])
+					continue
+				}
+				copy(got[at:], src[at:at+n])
+				parts.XORKeyStream(got[at:at+n], got[at:at+n])
+			}
+			if !bytes.Equal(got, want) {
+				t.Fatalf("%s, meshing %d: parts differ from bytes", s.Name(), m)
+			}
+		}
+	}
+}
+
 func recovered(f func()) (message any) {
 	defer func() { message = recover() }()
 	f()

@@ -142,7 +142,7 @@ func count(x uint64) uint64 {
 type cfb struct {
 	stream
 	decrypt bool
-	ahead   [ahead]byte // the gamma of many blocks, to decipher them together
+	ahead   []byte // to decipher: the gamma of many blocks together
 }
 
 // NewCFBEncrypter returns the cipher feedback mode of RFC 5830, section 7, with a key
@@ -163,13 +163,24 @@ func newCFB(key, iv []byte, s *SBox, m Meshing, decrypt bool) (cipher.Stream, er
 	if err != nil {
 		return nil, err
 	}
-	return &cfb{stream: st, decrypt: decrypt}, nil
+	c := &cfb{stream: st, decrypt: decrypt}
+	if decrypt {
+		c.ahead = make([]byte, ahead)
+	}
+	return c, nil
 }
 
 func (c *cfb) XORKeyStream(dst, src []byte) {
 	checkLength(dst, src)
 	for c.decrypt && c.used == BlockSize && len(src) >= 2*BlockSize {
 		n := c.decryptMany(dst, src)
+		dst, src = dst[n:], src[n:]
+	}
+	for !c.decrypt && c.used == BlockSize && len(src) >= BlockSize {
+		n := c.encryptMany(dst, src)
+		if n == 0 {
+			break
+		}
 		dst, src = dst[n:], src[n:]
 	}
 	for i, x := range src {
@@ -187,6 +198,21 @@ func (c *cfb) XORKeyStream(dst, src []byte) {
 		dst[i] = y
 		c.used++
 	}
+}
+
+// encryptMany enciphers whole blocks, up to the interval of the key, and returns their number of bytes, 0 where the
+// blocks are to be enciphered one by one.
+func (c *cfb) encryptMany(dst, src []byte) int {
+	if c.meshing == CryptoProMeshing {
+		if c.since == meshingInterval {
+			c.iv = c.block.mesh(c.iv)
+			c.since = 0
+		}
+		src = src[:min(len(src), meshingInterval-c.since)]
+	}
+	n := c.block.encryptFeedback(dst, src, &c.iv)
+	c.since += n
+	return n
 }
 
 // decryptMany deciphers whole blocks, up to the interval of the key, and returns their number of bytes.
