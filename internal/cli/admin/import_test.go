@@ -148,8 +148,8 @@ func testImport(t *testing.T, database string) {
 		"10 ivanov phone invalid_phone",
 		"11 ivanov email invalid_email",
 		"12 ivanov dn invalid_parameters",
-		"13 ivanov phone",
-		"14  login",
+		"13 ivanov phone invalid_parameters",
+		"14  login invalid_parameters",
 		"15 79261234567 login duplicate_login",
 		"17 oca login duplicate_login",
 	}
@@ -218,7 +218,7 @@ func TestImportCertificates(t *testing.T) {
 	der := base64.StdEncoding.EncodeToString(block.Bytes)
 	report := i.run(record("anna", der) + record("anna", string(pem.EncodeToMemory(block))) + record("boris", der) + record("boris", "AAAA") +
 		record("boris", "?") + record("boris", "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n") + record("boris"))
-	want := []string{"3 boris certificate invalid_object_state", "4 boris certificate invalid_certificate", "5 boris certificate", "6 boris certificate"}
+	want := []string{"3 boris certificate invalid_object_state", "4 boris certificate invalid_certificate", "5 boris certificate invalid_parameters", "6 boris certificate invalid_parameters"}
 	if got := refusals(report); !slices.Equal(got, want) || report.Report.Added != 2 || report.Report.Certificates != 1 || report.Report.Unchanged != 1 {
 		t.Errorf("%q %+v", got, report)
 	}

@@ -154,7 +154,7 @@ func TestRussianImport(t *testing.T) {
 строка 3 (boris): phone: Номер телефона указан неверно.
 строка 4: login: не задан; по нему повторный импорт находит пользователей
 строка 5 (vera): certificate: нужен сертификат: DER в Base64 или PEM
-строка 6 (gleb): locked: нужно true или false
+строка 6 (gleb): locked: Нужно true или false.
 строка 7: полей 2, а нужно 5, как в первой строке
 `
 	if out, _ := speaks(t, "import", users, "--config", config); !strings.HasPrefix(out, want) {

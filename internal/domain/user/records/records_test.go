@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package admin
+package records
 
 import (
 	"errors"
@@ -15,18 +15,18 @@ import (
 
 // everything reads a file and returns a line for each record and for the error that ends the file.
 func everything(src io.Reader, format string) (lines []string) {
-	records, err := newRecordReader(src, format)
+	records, err := NewReader(src, format)
 	if err != nil {
 		return []string{"file: " + err.Error()}
 	}
 	for {
-		line, r, err := records.next()
+		line, r, err := records.Next()
 		var field *user.FieldError
 		switch {
 		case errors.Is(err, io.EOF):
 			return lines
 		case errors.As(err, &field):
-			lines = append(lines, fmt.Sprintf("%d refused %s: %v", line, field.Field, err))
+			lines = append(lines, fmt.Sprintf("%d refused %s: %s", line, field.Field, message(err)))
 		case err != nil:
 			return append(lines, "stop: "+err.Error())
 		default:
@@ -96,10 +96,10 @@ func TestRecordsInBoundedMemory(t *testing.T) {
 		var before, after runtime.MemStats
 		runtime.GC()
 		runtime.ReadMemStats(&before)
-		records, err := newRecordReader(&endless{format: format, lines: lines}, "auto")
+		records, err := NewReader(&endless{format: format, lines: lines}, "auto")
 		n := 0
 		for err == nil {
-			if _, _, err = records.next(); err == nil {
+			if _, _, err = records.Next(); err == nil {
 				n++
 			}
 		}

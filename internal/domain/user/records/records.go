@@ -1,22 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package admin
+// Package records reads lists of users, as CSV or JSON, for their import. Begin with [NewReader]. It decides nothing about
+// users: [tamga/internal/domain/user.Service.AddAll] does.
+package records
 
 import (
 	"bufio"
 	"bytes"
+	"encoding/base64"
 	"encoding/csv"
 	"encoding/json"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
-	"tamga/internal/cli"
 	"tamga/internal/domain/contact"
+	"tamga/internal/domain/fault"
 	"tamga/internal/domain/user"
 )
 
@@ -27,42 +32,44 @@ const (
 	maxRecordList  = 100       // contacts, certificates and keys of a record, each
 )
 
-// importRecord is one user of an import file. Its JSON form is described in docs/import.md.
-type importRecord struct {
+// Record is one user of a file. Its JSON form is described in docs/import.md.
+type Record struct {
 	Login        string            `json:"login"`
 	Group        string            `json:"group"`
 	Name         string            `json:"name"`
 	DN           map[string]string `json:"dn"`
 	Locked       bool              `json:"locked"`
-	Phones       []importContact   `json:"phones"`
-	Emails       []importContact   `json:"emails"`
+	Phones       []Contact         `json:"phones"`
+	Emails       []Contact         `json:"emails"`
 	Certificates []string          `json:"certificates"`
-	Keys         []importKey       `json:"keys"`
+	Keys         []Key             `json:"keys"`
 }
 
-type importContact struct {
+// Contact is a contact of a record.
+type Contact struct {
 	Value string   `json:"value"`
 	Roles []string `json:"roles"` // absent: primary
 }
 
-type importKey struct {
+// Key names the files of a key of a record.
+type Key struct {
 	File         string `json:"file"`
 	PasswordFile string `json:"password_file"`
 	PINFile      string `json:"pin_file"`
 }
 
-// contacts returns the contacts of a record.
-func (r *importRecord) contacts() (list []contact.Contact, err error) {
+// ContactList returns the contacts of a record.
+func (r *Record) ContactList() (list []contact.Contact, err error) {
 	for _, kind := range []struct {
 		of    contact.Type
-		given []importContact
+		given []Contact
 	}{{contact.PhoneNumber, r.Phones}, {contact.EmailAddress, r.Emails}} {
 		for i, given := range kind.given {
 			c := contact.Contact{Type: kind.of, Value: given.Value, Primary: given.Roles == nil}
 			for _, role := range given.Roles {
 				set, known := contactRoles[role]
 				if !known {
-					return nil, &user.FieldError{Field: user.ContactField(kind.of, i+1), Err: reason{cli.Say("%q is no role; want primary, confirmed, notification or codes", cli.Printable(role))}}
+					return nil, &user.FieldError{Field: user.ContactField(kind.of, i+1), Err: fault.Newf(fault.InvalidParameters, "%q is no role; want primary, confirmed, notification or codes", printable(role))}
 				}
 				set(&c)
 			}
@@ -80,17 +87,17 @@ var contactRoles = map[string]func(*contact.Contact){
 	"codes":        func(c *contact.Contact) { c.SecondaryAuth = true },
 }
 
-// recordReader reads the records of an import file one by one.
-type recordReader interface {
-	// next returns the next record and the number of its line. An error that is a
+// Reader reads the records of an import file one by one.
+type Reader interface {
+	// Next returns the next record and the number of its line. An error that is a
 	// *user.FieldError is about this record: the next one can be read. Any other error, io.EOF
 	// at the end, ends the file.
-	next() (line int, r *importRecord, err error)
+	Next() (line int, r *Record, err error)
 }
 
-// newRecordReader returns the reader of a format: csv, json, or auto, which takes a file that
+// NewReader returns the reader of a format: csv, json, or auto, which takes a file that
 // begins with a bracket as JSON.
-func newRecordReader(src io.Reader, format string) (recordReader, error) {
+func NewReader(src io.Reader, format string) (Reader, error) {
 	in := bufio.NewReaderSize(src, 64<<10)
 	begin, err := in.Peek(3)
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -121,7 +128,7 @@ func newRecordReader(src io.Reader, format string) (recordReader, error) {
 }
 
 // errEncoding is about a record that is not UTF-8.
-var errEncoding = reason{cli.Say("not UTF-8; convert the file, for instance: iconv -f windows-1251 -t UTF-8")}
+var errEncoding = fault.New(fault.InvalidParameters, "not UTF-8; convert the file, for instance: iconv -f windows-1251 -t UTF-8")
 
 // csvRecords reads CSV. A record is one line, so that a lost quote spoils one record only.
 type csvRecords struct {
@@ -134,28 +141,28 @@ type csvRecords struct {
 // csvColumn puts a field of CSV into a record.
 type csvColumn struct {
 	name string
-	put  func(r *importRecord, value string) error
+	put  func(r *Record, value string) error
 }
 
 // csvColumns are the columns by name. Columns that begin with "dn." are beside them.
-var csvColumns = map[string]func(r *importRecord, value string) error{
-	"login":       func(r *importRecord, v string) error { r.Login = v; return nil },
-	"group":       func(r *importRecord, v string) error { r.Group = v; return nil },
-	"name":        func(r *importRecord, v string) error { r.Name = v; return nil },
-	"phone":       func(r *importRecord, v string) error { first(&r.Phones).Value = v; return nil },
-	"phone_roles": func(r *importRecord, v string) error { first(&r.Phones).Roles = strings.Fields(v); return nil },
-	"email":       func(r *importRecord, v string) error { first(&r.Emails).Value = v; return nil },
-	"email_roles": func(r *importRecord, v string) error { first(&r.Emails).Roles = strings.Fields(v); return nil },
-	"certificate": func(r *importRecord, v string) error { r.Certificates = append(r.Certificates, v); return nil },
-	"key_file":    func(r *importRecord, v string) error { first(&r.Keys).File = v; return nil },
-	"key_password_file": func(r *importRecord, v string) error {
+var csvColumns = map[string]func(r *Record, value string) error{
+	"login":       func(r *Record, v string) error { r.Login = v; return nil },
+	"group":       func(r *Record, v string) error { r.Group = v; return nil },
+	"name":        func(r *Record, v string) error { r.Name = v; return nil },
+	"phone":       func(r *Record, v string) error { first(&r.Phones).Value = v; return nil },
+	"phone_roles": func(r *Record, v string) error { first(&r.Phones).Roles = strings.Fields(v); return nil },
+	"email":       func(r *Record, v string) error { first(&r.Emails).Value = v; return nil },
+	"email_roles": func(r *Record, v string) error { first(&r.Emails).Roles = strings.Fields(v); return nil },
+	"certificate": func(r *Record, v string) error { r.Certificates = append(r.Certificates, v); return nil },
+	"key_file":    func(r *Record, v string) error { first(&r.Keys).File = v; return nil },
+	"key_password_file": func(r *Record, v string) error {
 		first(&r.Keys).PasswordFile = v
 		return nil
 	},
-	"key_pin_file": func(r *importRecord, v string) error { first(&r.Keys).PINFile = v; return nil },
-	"locked": func(r *importRecord, v string) (err error) {
+	"key_pin_file": func(r *Record, v string) error { first(&r.Keys).PINFile = v; return nil },
+	"locked": func(r *Record, v string) (err error) {
 		if r.Locked, err = strconv.ParseBool(v); err != nil {
-			err = reason{cli.Say("want true or false")}
+			err = fault.New(fault.InvalidParameters, "want true or false")
 		}
 		return err
 	},
@@ -176,7 +183,7 @@ func newCSVRecords(in *bufio.Reader) (*csvRecords, error) {
 		return nil, errors.New("the file is empty; the first line names the columns, for instance: login,group,name,phone,email")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("line %d: %w", c.line, err)
+		return nil, fmt.Errorf("line %d: %s", c.line, message(err))
 	}
 	// Programs write ; where the comma is in numbers.
 	c.comma = ','
@@ -187,17 +194,17 @@ func newCSVRecords(in *bufio.Reader) (*csvRecords, error) {
 	}
 	names, err := c.split(head)
 	if err != nil {
-		return nil, fmt.Errorf("line %d: %w", c.line, err)
+		return nil, fmt.Errorf("line %d: %s", c.line, message(err))
 	}
 	for _, name := range names {
 		name = strings.ToLower(strings.TrimSpace(name))
 		if slices.ContainsFunc(c.columns, func(have csvColumn) bool { return have.name == name }) {
-			return nil, fmt.Errorf("line %d: column %q is there twice", c.line, cli.Printable(name))
+			return nil, fmt.Errorf("line %d: column %q is there twice", c.line, printable(name))
 		}
 		put, known := csvColumns[name]
 		if component, ok := strings.CutPrefix(name, "dn."); ok {
 			known = true
-			put = func(r *importRecord, v string) error {
+			put = func(r *Record, v string) error {
 				if r.DN == nil {
 					r.DN = map[string]string{}
 				}
@@ -206,7 +213,7 @@ func newCSVRecords(in *bufio.Reader) (*csvRecords, error) {
 			}
 		}
 		if !known {
-			return nil, fmt.Errorf("line %d: column %q is unknown; want %s, or dn. with a component such as dn.CN", c.line, cli.Printable(name), strings.Join(sortedColumns(), ", "))
+			return nil, fmt.Errorf("line %d: column %q is unknown; want %s, or dn. with a component such as dn.CN", c.line, printable(name), strings.Join(sortedColumns(), ", "))
 		}
 		c.columns = append(c.columns, csvColumn{name, put})
 	}
@@ -235,11 +242,11 @@ func (c *csvRecords) read() (string, error) {
 		}
 		switch text := strings.TrimRight(string(line), "\r\n"); {
 		case tooLong:
-			return "", recordFault("", reason{cli.Say("longer than %d bytes", maxRecord)})
+			return "", Fault("", fault.Newf(fault.InvalidParameters, "longer than %d bytes", maxRecord))
 		case !utf8.ValidString(text):
-			return "", recordFault("", errEncoding)
+			return "", Fault("", errEncoding)
 		case strings.IndexByte(text, 0) >= 0:
-			return "", recordFault("", reason{cli.Say("has a zero byte; want text in UTF-8")})
+			return "", Fault("", fault.New(fault.InvalidParameters, "has a zero byte; want text in UTF-8"))
 		case strings.TrimSpace(text) != "":
 			return text, nil
 		}
@@ -275,30 +282,30 @@ func (c *csvRecords) split(line string) ([]string, error) {
 	fields, err := reader.Read()
 	var syntax *csv.ParseError
 	if errors.As(err, &syntax) {
-		return nil, reason{cli.Say("byte %d: a quote is in the wrong place; a field with quotes or separators is in quotes, quotes in it are doubled, and a record is one line", syntax.Column)}
+		return nil, fault.Newf(fault.InvalidParameters, "byte %d: a quote is in the wrong place; a field with quotes or separators is in quotes, quotes in it are doubled, and a record is one line", syntax.Column)
 	}
 	return fields, err
 }
 
-func (c *csvRecords) next() (int, *importRecord, error) {
+func (c *csvRecords) Next() (int, *Record, error) {
 	text, err := c.read()
 	if err != nil {
 		return c.line, nil, err
 	}
 	fields, err := c.split(text)
 	if err != nil {
-		return c.line, nil, recordFault("", err)
+		return c.line, nil, Fault("", err)
 	}
 	if len(fields) != len(c.columns) {
-		return c.line, nil, recordFault("", reason{cli.Say("has %d fields; want %d, as the first line", len(fields), len(c.columns))})
+		return c.line, nil, Fault("", fault.Newf(fault.InvalidParameters, "has %d fields; want %d, as the first line", len(fields), len(c.columns)))
 	}
-	r := &importRecord{}
+	r := &Record{}
 	for i, column := range c.columns {
 		if fields[i] == "" {
 			continue
 		}
 		if err := column.put(r, fields[i]); err != nil {
-			return c.line, r, recordFault(column.name, err)
+			return c.line, r, Fault(column.name, err)
 		}
 	}
 	return c.line, r, nil
@@ -321,7 +328,7 @@ const (
 	arrayComma // an object must follow
 )
 
-func (j *jsonRecords) next() (int, *importRecord, error) {
+func (j *jsonRecords) Next() (int, *Record, error) {
 	if j.ended {
 		return j.line, nil, io.EOF
 	}
@@ -336,7 +343,7 @@ func (j *jsonRecords) next() (int, *importRecord, error) {
 		return line, nil, fmt.Errorf("line %d: %w; the rest of the file was not read", line, err)
 	}
 	if !utf8.Valid(object) {
-		return line, nil, recordFault("", errEncoding)
+		return line, nil, Fault("", errEncoding)
 	}
 	r, err := decodeRecord(object)
 	return line, r, err
@@ -436,30 +443,30 @@ func (j *jsonRecords) object() ([]byte, error) {
 
 // decodeRecord decodes an object. Names that are unknown or there twice are faults: what an
 // administrator wrote is not ignored.
-func decodeRecord(object []byte) (*importRecord, error) {
+func decodeRecord(object []byte) (*Record, error) {
 	if name, err := repeatedName(object); err != nil {
-		return nil, recordFault("", reason{cli.Say("not JSON: %s", err)})
+		return nil, Fault("", fault.Newf(fault.InvalidParameters, "not JSON: %s", err))
 	} else if name != "" {
-		return nil, recordFault(cli.Printable(name), reason{cli.Say("is there twice")})
+		return nil, Fault(printable(name), fault.New(fault.InvalidParameters, "is there twice"))
 	}
-	r := &importRecord{}
+	r := &Record{}
 	in := json.NewDecoder(bytes.NewReader(object))
 	in.DisallowUnknownFields()
 	err := in.Decode(r)
 	var kind *json.UnmarshalTypeError
 	switch {
 	case errors.As(err, &kind):
-		return r, recordFault(kind.Field, reason{cli.Say("is a JSON %s; docs/import.md has the form", kind.Value)})
+		return r, Fault(kind.Field, fault.Newf(fault.InvalidParameters, "is a JSON %s; docs/import.md has the form", kind.Value))
 	case err != nil:
 		name, unknown := strings.CutPrefix(err.Error(), "json: unknown field ")
 		if unknown {
-			return r, recordFault(cli.Printable(strings.Trim(name, `"`)), reason{cli.Say("unknown; docs/import.md has the fields")})
+			return r, Fault(printable(strings.Trim(name, `"`)), fault.New(fault.InvalidParameters, "unknown; docs/import.md has the fields"))
 		}
-		return r, recordFault("", reason{cli.Say("not JSON: %s", err)})
+		return r, Fault("", fault.Newf(fault.InvalidParameters, "not JSON: %s", err))
 	}
 	for field, n := range map[string]int{"phones": len(r.Phones), "emails": len(r.Emails), "certificates": len(r.Certificates), "keys": len(r.Keys), "dn": len(r.DN)} {
 		if n > maxRecordList {
-			return r, recordFault(field, reason{cli.Say("has %d elements; want at most %d", n, maxRecordList)})
+			return r, Fault(field, fault.Newf(fault.InvalidParameters, "has %d elements; want at most %d", n, maxRecordList))
 		}
 	}
 	return r, nil
@@ -503,5 +510,63 @@ func repeatedName(object []byte) (string, error) {
 	}
 }
 
-// recordFault returns an error about one record.
-func recordFault(field string, err error) error { return &user.FieldError{Field: field, Err: err} }
+// Fault returns an error about one record.
+func Fault(field string, err error) error { return &user.FieldError{Field: field, Err: err} }
+
+// CertificateList returns the certificates of a record in DER.
+func (r *Record) CertificateList() (list [][]byte, err error) {
+	for n, text := range r.Certificates {
+		der := []byte(text)
+		if block, rest := pem.Decode(der); block != nil {
+			if block.Type != "CERTIFICATE" || len(bytes.TrimSpace(rest)) > 0 {
+				return nil, Fault(user.FieldOf("certificate", n+1), fault.New(fault.InvalidParameters, "want one certificate; a private key does not belong here"))
+			}
+			der = block.Bytes
+		} else if der, err = base64.StdEncoding.DecodeString(strings.Join(strings.Fields(text), "")); err != nil {
+			return nil, Fault(user.FieldOf("certificate", n+1), fault.New(fault.InvalidParameters, "want a certificate as Base64 of DER, or PEM"))
+		}
+		list = append(list, der)
+	}
+	return list, nil
+}
+
+// Account returns the user that a record describes, and the certificates to sign in with in DER. group is that of a record
+// that names none. An error is about the record.
+func (r *Record) Account(group string) (a user.Account, certificates [][]byte, err error) {
+	contacts, err := r.ContactList()
+	if err != nil {
+		return a, nil, err
+	}
+	if certificates, err = r.CertificateList(); err != nil {
+		return a, nil, err
+	}
+	if r.Login == "" {
+		return a, nil, Fault("login", fault.New(fault.InvalidParameters, "missing; a repeated import finds users by it"))
+	}
+	if r.Group == "" {
+		if r.Group = group; r.Group == "" {
+			return a, nil, Fault("group", fault.New(fault.InvalidParameters, "missing; name it in the record or for the whole file"))
+		}
+	}
+	return user.Account{
+		Login: r.Login, DisplayName: r.Name, Group: r.Group, Components: r.DN, Contacts: contacts, Locked: r.Locked,
+	}, certificates, nil
+}
+
+// message returns why a record is refused, without the code of the fault.
+func message(err error) string {
+	if f, is := fault.As(err); is {
+		return f.Message
+	}
+	return err.Error()
+}
+
+// printable returns a text of a file without what a terminal would obey.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, text)
+}
