@@ -196,6 +196,12 @@ var rows = []row{
 		b.press(`button[value=lock]`)
 		b.wait(`main form[method=post] button.sure`)
 	}},
+	{name: "operator-import", who: operator, path: "/operator/people/import"},
+	{name: "operator-import-checked", who: operator, path: "/operator/people/import", do: func(b *tab) {
+		b.attach(`input[name=list]`, "people.csv", "login;group;name\nlist-anna;Default;Анна\nlist-boris;Nowhere;Борис\n")
+		b.press(`main form[method=post] button`)
+		b.wait(`main form[action$="/import-add"]`)
+	}},
 	{name: "operator-register", who: operator, path: "/operator/people/new"},
 	{name: "operator-person", who: operator, path: "/operator/people", do: firstPerson},
 	{name: "operator-lock", who: operator, path: "/operator/people", do: func(b *tab) {

@@ -61,6 +61,8 @@ type Deps struct {
 	Sources func() []SourceState
 	// CheckTSP requests a time stamp from a registered service and checks it.
 	CheckTSP func(ctx context.Context, service policy.TSPService) ([]Fact, error)
+	// Import registers the users of a list, or checks it.
+	Import func(ctx context.Context, o ImportOrder) (ImportReport, error)
 	// Send sends a request through all steps of the server, see [rest.Inner], to an address below Address.
 	Send    func(ctx context.Context, method, target string, header http.Header, body string, most int) (rest.InnerReply, error)
 	Address string // public address, without a slash at the end

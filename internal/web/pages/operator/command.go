@@ -85,8 +85,9 @@ type made struct {
 	file    *rest.File // answered in place of a page
 	// registered is what became of a registration, for a page of its own.
 	registered *registered
-	to         string // page to go on at; "": that of the object
-	done       string // in place of the name of the command in the key of what was done; "": the name
+	imported   *importView // what became of a list, likewise
+	to         string      // page to go on at; "": that of the object
+	done       string      // in place of the name of the command in the key of what was done; "": the name
 }
 
 // ending is something that ends, and how often.
@@ -341,7 +342,7 @@ func (a *API) commandRoutes(g commandGroup) (routes []rest.Route) {
 				return do(ctx, "", r.Of, "", f)
 			}).Effects(d.effects.possible)
 		}
-		if d.long() { // a text that a browser has cut off does not pass
+		if d.long() || d.takesFiles() { // a text that a browser has cut off does not pass
 			post = post.AtMost(maxArea + maxFrame)
 		}
 		routes = append(routes, get, post.Answering(rest.Redirect{}, rest.Page{}, rest.File{}))
@@ -596,6 +597,9 @@ func (a *API) doCommand(ctx context.Context, d *command, o *object, f rest.Form)
 		return view.SeeOther(o.back + "?done=" + d.name), nil
 	case m.file != nil:
 		return *m.file, nil
+	case m.imported != nil:
+		v := a.office(ctx, "imported", d.titleKey(), "", m.imported)
+		return v.Render(ctx)
 	case m.registered != nil:
 		v := a.office(ctx, "registered", "register.done", "", m.registered)
 		return v.Render(ctx)

@@ -197,6 +197,7 @@ func (a *API) Routes() []rest.Route {
 	routes := []rest.Route{
 		view.Handle("GET /operator", "OperatorPage", Operator, a.operatorStart),
 		view.Handle("GET /operator/people", "GetUsers", Operator, a.people),
+		rest.Handle("GET /operator/people/export", "ExportUsers", Operator, a.exportPeople).Answering(rest.File{}),
 		view.Handle("GET /operator/people/bulk", "GetUsers", Operator, a.askBulk),
 		view.Handle("POST /operator/people/bulk", "ChangeUsers", Operator, a.doBulk).Effects(effect.None), // each command has its own
 		view.Handle("GET /operator/people/{id}", "GetUserById", Operator, a.person),

@@ -46,6 +46,8 @@ type peopleView struct {
 	Asked   bool // the form of conditions is in use
 	Filters []searchFilter
 	Chips   []chip // the conditions
+	Imports bool   // the reader may import a list
+	Export  string // address of the file of all who are found
 	Found   peopleList
 	Partial string // key of what to say if few people match, and the search has not looked at all of them
 }
@@ -89,7 +91,7 @@ func (a *API) people(ctx context.Context, r struct {
 }) (view.View, error) {
 	var filters []user.Filter
 	var wrong error
-	v := peopleView{}
+	v := peopleView{Imports: a.may(rest.Caller(ctx), Administrator)}
 	again, w := url.Values{}, view.VisitorOf(ctx).Words
 	for i := range searchRows {
 		n := strconv.Itoa(i)
@@ -113,7 +115,9 @@ func (a *API) people(ctx context.Context, r struct {
 			v.Chips = append(v.Chips, v.Filters[i].chip(again))
 		}
 	}
+	v.Export = "/operator/people/export?" + again.Encode()
 	if text := strings.TrimSpace(r.Text); text != "" && !v.Asked {
+		v.Export = "/operator/people/export?" + url.Values{"q": {text}}.Encode()
 		var err error
 		if v.Search, v.Found, err = a.search(ctx, text, r.After); err != nil {
 			return view.View{}, refusedForm{err, a.office(ctx, "people", "people.title", "", v)}

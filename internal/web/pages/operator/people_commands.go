@@ -35,6 +35,7 @@ func (a *API) commands() []commandGroup {
 	return slices.Concat([]commandGroup{
 		{at: peopleCommands, right: Operator, reads: "GetUserById", list: onPeople, object: a.personObject},
 		{at: "/operator/people", right: Operator, reads: "GetPolicy", list: []command{a.registration()}},
+		{at: "/operator/people", right: Administrator, reads: "GetPolicy", list: a.listCommands()},
 	}, a.installationCommands())
 }
 
