@@ -230,6 +230,7 @@ var notTexts = []string{
 	"decrypted.zip",
 	"encrypted.zip",
 	"multipart.form",
+	"people.csv",
 	"openapi.json",
 	"pdf.min.mjs",
 	"pdf.worker.min.mjs",
