@@ -129,6 +129,18 @@ var rows = []row{
 	}},
 	{name: "confirm", who: demo, path: "/confirm"},
 	{name: "confirm-refused", who: demo, path: "/confirm/none", refused: true},
+	{name: "signatures", who: demo, path: "/signatures"},
+	{name: "signature", who: demo, path: "/sign", do: func(b *tab) {
+		b.attach(`input[name=file]`, "Договор поставки №1.pdf", string(tamgatest.PDFOf(2000)), "notes.txt", "text")
+		b.press(`main form button:not([name]):not([type])`)
+		b.wait(`a[href^="/signed/document/"]`)
+		b.open("/signatures")
+		b.press(`main table th a[href^="/signatures/"]`)
+		b.wait(`form[action$="/do/verify"]`)
+		b.press(`form[action$="/do/verify"] button`)
+		b.wait(`.verdict.valid`)
+	}},
+	{name: "signatures-none", who: demo, path: "/signatures?q=nothing&period=week&since=2020-01-01"},
 	{name: "documents", who: demo, path: "/documents"},
 	{name: "certificates", who: demo, path: "/certificates"},
 	{name: "certificate", who: demo, path: "/certificates/1"},
@@ -402,8 +414,8 @@ func TestNarrow(t *testing.T) {
 			b.wait(`.menu a[href="/account"]`)
 			b.check("menu")
 			b.press(`.me`)
-			b.press(`.pages a[href="/documents"]`)
-			b.until(`document.readyState === "complete" && location.pathname === "/documents"`)
+			b.press(`.pages a[href="/signatures"]`)
+			b.until(`document.readyState === "complete" && location.pathname === "/signatures"`)
 
 			// The sign is a shadow at the edge that more cells are behind. It is drawn on the page, so
 			// that it is compared in a picture: the edge differs from the middle of the empty head.

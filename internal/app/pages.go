@@ -24,6 +24,7 @@ import (
 	"tamga/internal/web/pages/encryption"
 	"tamga/internal/web/pages/operator"
 	"tamga/internal/web/pages/reference"
+	"tamga/internal/web/pages/register"
 	"tamga/internal/web/pages/sign"
 	"tamga/internal/web/rest"
 	"tamga/internal/web/signapi"
@@ -108,6 +109,14 @@ func (s *Services) newPages(trial *pages.Trial, operations *signing.Operations, 
 		Messages: messagesOfPages{messages, s.Operations}, Documents: documents, Certificates: s.Keys, Most: int64(s.Config.Pages.Upload), Kept: s.Config.Documents.TemporaryLife,
 		Directory: &domain.Directory{People: s.Users, Keys: s.Keys, Scope: recipients, Now: s.DB.Now}, Searches: recipients != domain.ScopeNone,
 	}
+	proofs := s.Proofs()
+	d.Register = register.Deps{
+		Register: &signing.Register{Log: signatureLog{store.Audit{DB: s.DB}}}, Documents: documents, Certificates: s.Keys,
+		Proof: func(ctx context.Context, who audit.Principal, id string) (any, error) { return proofs.Of(ctx, who, id) },
+	}
+	if v != nil {
+		d.Register.Verifier = v
+	}
 	d.Confirm = confirm.Deps{
 		Confirmations: s.Confirm, Steps: s.Identity, ToConfirm: toConfirm{operations}, Operations: operations, Certificates: s.Keys, Acts: s.Operations,
 		CarryOutSigning: s.carryOutDocuments, Paint: qr.GIF,
@@ -124,6 +133,14 @@ func (s *Services) newPages(trial *pages.Trial, operations *signing.Operations, 
 		d.Account.Passkeys = s.own.passkeys
 	}
 	return pages.New(s.pageSettings(trial), d)
+}
+
+// signatureLog reads the audit log for the register of signatures.
+type signatureLog struct{ store.Audit }
+
+// Signatures implements signing.RegisterLog.
+func (l signatureLog) Signatures(ctx context.Context, userID string, operations []string, q signing.RegisterQuery, limit int) ([]audit.Entry, int64, error) {
+	return l.Read(ctx, store.AuditFilter{UserID: userID, Operations: operations, Since: q.Since, Until: q.Until, OutcomesOnly: true, Before: q.Before, Far: q.Far}, limit)
 }
 
 // carryOutDocuments carries out an operation on documents that its user has confirmed on a page.

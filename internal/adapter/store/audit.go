@@ -144,6 +144,7 @@ type AuditFilter struct {
 	UserID       string // as the caller or as the object of the action
 	Login        string // of the caller, in any letter case
 	Operation    string
+	Operations   []string // any of these
 	Outcome      string
 	Since        time.Time
 	Until        time.Time // only entries before this time
@@ -188,6 +189,11 @@ func (s Audit) Read(ctx context.Context, f AuditFilter, limit int) (list []audit
 		where = append(where, fmt.Sprintf("(LOWER(login) = $%d OR login = (SELECT u.login FROM users u WHERE u.login_folded = $%d))", len(args)-1, len(args)))
 	}
 	add(f.Operation != "", "operation = ?", f.Operation)
+	if len(f.Operations) > 0 {
+		var isOne string
+		args, isOne = among(args, f.Operations)
+		where = append(where, "operation "+isOne)
+	}
 	add(f.Outcome != "", "outcome = ?", f.Outcome)
 	since := "at >= ?"
 	if s.DB.engine == sqliteEngine {
@@ -307,7 +313,7 @@ func (s Audit) walkEnd(ctx context.Context, f AuditFilter) (end int64, last bool
 		}
 		end = p.id
 	}
-	if f.Login == "" && f.Operation == "" && f.Outcome == "" {
+	if f.Login == "" && f.Operation == "" && len(f.Operations) == 0 && f.Outcome == "" {
 		return end, true, nil // nearly every entry matches
 	}
 	most := auditWalk

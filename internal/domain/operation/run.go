@@ -41,6 +41,7 @@ type Run struct {
 	alone   bool            // no request waits for the result
 
 	batch  Batch // results of stored documents; nil: none
+	noted  []audit.Entry
 	proof  []byte
 	result any
 	spent  bool
@@ -64,6 +65,19 @@ func (r *Run) Note(text string) {
 	if r.Operation.Note = text; r.order.Noted != nil {
 		r.order.Noted(text)
 	}
+}
+
+// Record takes audit entries of what was made. They are written with the end of the operation, if it is stored: the
+// caller sets the operation of each, the object and the detail.
+func (r *Run) Record(list ...audit.Entry) { r.noted = append(r.noted, list...) }
+
+// ConfirmedBy returns the method by which the user has confirmed, and the address as the user sees it; "" without a
+// confirmation.
+func (r *Run) ConfirmedBy() (method, label string) {
+	if r.record == nil {
+		return "", ""
+	}
+	return r.record.Method, r.record.Label
 }
 
 // Hold closes c when the operation is closed, or when the attempt fails: what results are read from.
@@ -271,6 +285,12 @@ func (r *Run) spend(ctx context.Context, row *Stored, change func(ctx context.Co
 	}
 	if err := s.tell(ctx, &r.Operation, r.Owner.UserID, r.alone); err != nil {
 		return err
+	}
+	for _, e := range r.noted {
+		e.At, e.RequestID, e.Phase, e.Outcome, e.Principal = r.CompletedAt, r.ID, audit.Done, audit.OK, r.Owner
+		if err := s.deps.Audit.Record(ctx, e); err != nil {
+			return err
+		}
 	}
 	if r.batch != nil {
 		if err := r.batch.Record(ctx); err != nil {

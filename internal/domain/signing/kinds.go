@@ -608,6 +608,9 @@ func (r *signRun) together(ctx context.Context, how *rule, indexes []int, items 
 		if err := r.settle(ctx, indexes[n], o, t); err != nil {
 			return err
 		}
+		if r.run.Documents[indexes[n]].Fault == nil {
+			r.enter(indexes[n], by, t, &items[n])
+		}
 	}
 	return nil
 }

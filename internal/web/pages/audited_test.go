@@ -21,6 +21,7 @@ import (
 	"tamga/internal/domain/confirm"
 	"tamga/internal/domain/confirm/what"
 	"tamga/internal/domain/policy"
+	"tamga/internal/domain/signing"
 	"tamga/internal/web/pages"
 )
 
@@ -97,6 +98,7 @@ var computed = map[string][]string{
 	"operation":      nil, // a parameter; see takers
 	"AuditOperation": {confirm.AuditOperation, approval.AuditOperation},
 	"AuditReport":    {confirm.AuditReport},
+	"AuditSignature": {signing.AuditSignature},
 	`"Execute" + op.Action`: {
 		"Execute" + policy.SignDocument.String(), "Execute" + policy.SignDocuments.String(), // see signing.actionOf
 		"Execute" + policy.DecryptDocument.String(), // see encryption.Service.permitted

@@ -2,7 +2,7 @@
 
 // Package pages serves what people see in a browser. Begin with [New], [API.Routes] and [API.Middleware].
 //
-// The pages are in a package for each area: sign, encryption, confirm, account, operator and reference. Package view has what they
+// The pages are in a package for each area: sign, register, encryption, confirm, account, operator and reference. Package view has what they
 // share. This package assembles them, and has the front page, the start page and the sessions.
 //
 // A page is a row of a table of routes: its address, its right, the function that gathers what it shows and its template.
@@ -33,6 +33,7 @@ import (
 	"tamga/internal/web/pages/operator"
 	"tamga/internal/web/pages/pdfjs"
 	"tamga/internal/web/pages/reference"
+	"tamga/internal/web/pages/register"
 	"tamga/internal/web/pages/sign"
 	"tamga/internal/web/pages/view"
 	"tamga/internal/web/rest"
@@ -108,6 +109,7 @@ type Deps struct {
 	Account    account.Deps
 	Operator   operator.Deps
 	Reference  reference.Deps
+	Register   register.Deps
 }
 
 // API serves the pages.
@@ -123,6 +125,7 @@ type API struct {
 	account    *account.API
 	operator   *operator.API
 	reference  *reference.API
+	register   *register.API
 }
 
 // New returns the API. It panics if the description of the interface for operators is wrong.
@@ -143,6 +146,8 @@ func New(s Settings, d Deps) *API {
 	a.operator = operator.New(d.Operator)
 	d.Reference.Address = s.Address
 	a.reference = reference.New(d.Reference)
+	d.Register.Now, d.Register.Clients = d.Now, clients
+	a.register = register.New(d.Register)
 	return a
 }
 
@@ -172,7 +177,7 @@ func (a *API) Routes() []rest.Route {
 	if a.settings.Trial != nil {
 		routes = append(routes, rest.Handle("POST /try", "SignInToTry", rest.Anyone, a.try).Answering(rest.Redirect{}))
 	}
-	return slices.Concat(routes, look.Routes(), pdfjs.Routes(), a.sign.Routes(), a.encryption.Routes(), a.confirm.Routes(), a.account.Routes(), a.operator.Routes(), a.reference.Routes())
+	return slices.Concat(routes, look.Routes(), pdfjs.Routes(), a.sign.Routes(), a.encryption.Routes(), a.confirm.Routes(), a.account.Routes(), a.operator.Routes(), a.reference.Routes(), a.register.Routes())
 }
 
 // Missing returns the route of all addresses that have no route. The address of a form leads to

@@ -382,7 +382,7 @@ func (a *API) exportAudit(ctx context.Context, r auditForm) (rest.File, error) {
 		}
 		values := exportedValues(e)
 		for i, v := range values {
-			values[i] = inert(v)
+			values[i] = view.Inert(v)
 		}
 		return table.Write(values)
 	}
@@ -403,12 +403,4 @@ func (a *API) exportAudit(ctx context.Context, r auditForm) (rest.File, error) {
 		return rest.File{Content: bytes.NewReader(text.Bytes()), Name: "audit.csv", Type: "text/csv; charset=utf-8"}, nil
 	}
 	return rest.File{Content: bytes.NewReader(text.Bytes()), Name: "audit.jsonl", Type: "application/jsonl"}, nil
-}
-
-// inert keeps an untrusted text from being a formula in a spreadsheet.
-func inert(text string) string {
-	if text != "" && strings.ContainsRune("=+-@\t\r", rune(text[0])) {
-		return "'" + text
-	}
-	return text
 }

@@ -176,7 +176,7 @@ func (a *API) exportPeople(ctx context.Context, r struct {
 		for _, u := range list {
 			values := []string{u.Login, u.Group, u.DisplayName, u.PhoneNumber, u.Email, strconv.FormatBool(u.Locked)}
 			for i, v := range values {
-				values[i] = inert(v)
+				values[i] = view.Inert(v)
 			}
 			err = cmp.Or(err, out.Write(values))
 		}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"tamga/internal/domain/audit"
+	"tamga/internal/domain/signing"
 )
 
 // Audited returns the name of an operation in the audit log. The identifier of an operation that
@@ -45,7 +46,7 @@ func Looks(operation string) bool {
 		}
 	}
 	switch operation {
-	case "Authorize", "UserInfo", "CheckDistinguishedNameUnique", "CheckEmailUnique", "CheckIdentifiersUnique", "CheckPhoneUnique", "ConfirmPages":
+	case "Authorize", "UserInfo", "CheckDistinguishedNameUnique", "CheckEmailUnique", "CheckIdentifiersUnique", "CheckPhoneUnique", "ConfirmPages", signing.AuditSignature:
 		return true
 	}
 	return strings.HasSuffix(operation, "Page") && !strings.HasSuffix(operation, "ByPage")

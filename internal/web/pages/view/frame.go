@@ -119,7 +119,7 @@ func tabsFor(v *Visitor, who audit.Principal, waiting int) (shown, menu []Tab) {
 	add(&shown, signedIn, Tab{Address: "/sign", Key: "sign.title", Icon: "sign"})
 	add(&shown, signedIn, Tab{Address: "/confirm", Key: "confirm.title", Icon: "confirm", Count: waiting})
 	add(&shown, v.Verifies, Tab{Address: "/verify", Key: "verify.title", Icon: "verify"})
-	add(&shown, signedIn, Tab{Address: "/documents", Key: "documents.title", Icon: "register"})
+	add(&shown, signedIn, Tab{Address: "/signatures", Key: "signatures.title", Icon: "register"})
 	certificates := Tab{Address: "/certificates", Key: "certificates.title", Icon: "certificate", Rest: true}
 	add(&shown, signedIn, certificates)
 	office := Tab{Address: "/operator", Key: "operator.title", Icon: "users", Rest: true}
@@ -130,6 +130,7 @@ func tabsFor(v *Visitor, who audit.Principal, waiting int) (shown, menu []Tab) {
 	add(&menu, true, certificates)
 	add(&menu, true, Tab{Address: "/encrypt", Key: "frame.encrypt", Icon: "lock"})
 	add(&menu, true, Tab{Address: "/decrypt", Key: "frame.decrypt", Icon: "unlock"})
+	add(&menu, true, Tab{Address: "/documents", Key: "documents.title", Icon: "file"})
 	add(&menu, true, Tab{Address: "/devices", Key: "devices.title", Icon: "phone"})
 	add(&menu, true, Tab{Address: "/account", Key: "account.title", Icon: "user"})
 	add(&menu, true, Tab{Address: "/account/history", Key: "account.history", Icon: "history"})

@@ -222,6 +222,9 @@ func TestOutcomes(t *testing.T) {
 
 // notTexts look like keys but are not.
 var notTexts = []string{
+	"signatures.csv",
+	"signatures.xlsx",
+	"proof.json",
 	"a.pdf",
 	"a.pdf.sig",
 	"all.zip",

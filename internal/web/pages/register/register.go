@@ -1,0 +1,465 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package register
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"tamga/internal/domain/document"
+	"tamga/internal/domain/fault"
+	"tamga/internal/domain/signing"
+	"tamga/internal/web/pages/view"
+	"tamga/internal/web/rest"
+)
+
+const (
+	rowsOfPage = 50
+	maxExport  = 20_000 // rows of a file
+)
+
+// form is the search of the register.
+type form struct {
+	Text        string `query:"q"`
+	Period      string `query:"period"`
+	Since       string `query:"since"`
+	Until       string `query:"until"` // the whole day
+	Certificate string `query:"certificate"`
+	Before      int64  `query:"before"`
+	Far         string `query:"far"` // looks at many more entries
+	Format      string `query:"format"`
+}
+
+// periods are the lengths that the chips name; "all" is none.
+var periods = []struct {
+	Name string
+	days int
+}{{"week", 7}, {"month", 31}, {"year", 366}, {"all", 0}}
+
+// query returns what the form selects.
+func (f *form) query(w *view.Words, now time.Time) (q signing.RegisterQuery, err error) {
+	q = signing.RegisterQuery{Text: f.Text, Before: f.Before, Far: f.Far != ""}
+	for _, p := range periods {
+		if p.Name == f.Period && p.days > 0 {
+			q.Since = now.AddDate(0, 0, -p.days)
+		}
+	}
+	for text, to := range map[*string]*time.Time{&f.Since: &q.Since, &f.Until: &q.Until} {
+		if *text == "" {
+			continue
+		}
+		if *to, err = time.ParseInLocation(time.DateOnly, strings.TrimSpace(*text), w.Location()); err != nil {
+			return q, fault.New(fault.InvalidParameters, "since, until: want a date such as 2026-01-31")
+		}
+		if text == &f.Until {
+			*to = to.AddDate(0, 0, 1)
+		}
+	}
+	if f.Certificate != "" {
+		if q.Certificate, err = strconv.ParseInt(f.Certificate, 10, 64); err != nil {
+			return q, fault.New(fault.InvalidParameters, "certificate: want the number of a certificate")
+		}
+	}
+	return q, nil
+}
+
+// values returns the form for an address, without the position.
+func (f *form) values() url.Values {
+	v := url.Values{}
+	for name, value := range map[string]string{"q": f.Text, "period": f.Period, "since": f.Since, "until": f.Until, "certificate": f.Certificate} {
+		if value != "" {
+			v.Set(name, value)
+		}
+	}
+	return v
+}
+
+// listView is the list.
+type listView struct {
+	Form         *form
+	Periods      []view.Tab
+	Certificates []view.Option
+	Operations   []operationView
+	Total        int
+	Next         string // address of older entries, "" for none
+	Partial      bool   // the search looked at a part of the log
+	CSV, XLSX    string // addresses of files
+	Problem      string
+	More         bool // the conditions are not empty
+}
+
+// operationView is an operation with the documents that it has signed.
+type operationView struct {
+	ID          string
+	At          time.Time
+	Certificate string
+	Confirmed   string
+	Client      string
+	Documents   []documentView
+}
+
+// documentView is a row of the register.
+type documentView struct {
+	Name, Digest, Type string
+	Page               string // address, "" for a signature without an operation
+	File               string // address of the signed document, "" if it is not stored any more
+	Until              time.Time
+}
+
+func (a *API) list(ctx context.Context, r form) (view.View, error) {
+	w := view.VisitorOf(ctx).Words
+	v := listView{Form: &r, More: r.Since+r.Until+r.Certificate != ""}
+	shown := func() view.View {
+		return view.View{Template: "register/list", Title: "signatures.title", Content: v}
+	}
+	names, err := a.names(ctx)
+	if err != nil {
+		return view.View{}, err
+	}
+	for _, c := range names.list {
+		id := strconv.FormatInt(c.ID, 10)
+		v.Certificates = append(v.Certificates, view.Option{Value: id, Text: c.Name + " · " + w.Text("certificate.to", w.Day(c.NotAfter)), Chosen: id == r.Certificate})
+	}
+	values := r.values()
+	for _, p := range periods {
+		values.Set("period", p.Name)
+		v.Periods = append(v.Periods, view.Tab{Address: "/signatures?" + values.Encode(), Key: "register.period." + p.Name, Here: p.Name == cmp.Or(r.Period, "all")})
+	}
+	values = r.values()
+	values.Set("format", "csv")
+	v.CSV = "/signatures/export?" + values.Encode()
+	values.Set("format", "xlsx")
+	v.XLSX = "/signatures/export?" + values.Encode()
+	q, err := r.query(w, a.Now())
+	var list []signing.Signature
+	var before int64
+	if err == nil {
+		list, before, err = a.Register.Read(ctx, rest.Caller(ctx), q, rowsOfPage)
+	}
+	if f, refused := fault.As(err); refused && (f.Code == fault.InvalidParameters || f.Code == fault.InvalidFilterValue) {
+		sentence, detail := w.Refusal(f)
+		if v.Problem = sentence; detail != "" {
+			v.Problem = w.Own(detail)
+		}
+		return shown(), nil
+	}
+	if err != nil {
+		return view.View{}, err
+	}
+	v.Total = len(list)
+	for i := range list {
+		s := &list[i]
+		n := len(v.Operations)
+		if n == 0 || s.Operation == "" || v.Operations[n-1].ID != s.Operation {
+			v.Operations = append(v.Operations, operationView{
+				ID: s.Operation, At: s.At, Certificate: names.of(w, s.Certificate), Confirmed: confirmedBy(w, s), Client: a.Clients.Named(w, s.ClientID).Name,
+			})
+			n++
+		}
+		d, err := a.row(ctx, s)
+		if err != nil {
+			return view.View{}, err
+		}
+		v.Operations[n-1].Documents = append(v.Operations[n-1].Documents, d)
+	}
+	if before > 0 {
+		values = r.values()
+		values.Set("before", strconv.FormatInt(before, 10))
+		if v.Partial = len(list) == 0; v.Partial {
+			values.Set("far", "yes")
+		}
+		v.Next = "/signatures?" + values.Encode()
+	}
+	return shown(), nil
+}
+
+// row returns a document of the list.
+func (a *API) row(ctx context.Context, s *signing.Signature) (d documentView, err error) {
+	d = documentView{Name: view.Visible(s.Name), Digest: shortDigest(s.Digest), Type: s.Type}
+	if s.Operation != "" {
+		d.Page = "/signatures/" + s.Operation + "/" + s.Document
+	}
+	info, err := a.info(ctx, s.Result)
+	if info != nil {
+		d.File, d.Until = "/signed/document/"+info.ID, info.Expires
+	}
+	return d, err
+}
+
+// info returns a stored document, nil if it is not stored any more.
+func (a *API) info(ctx context.Context, id string) (*document.Info, error) {
+	if id == "" {
+		return nil, nil
+	}
+	info, err := a.Documents.Info(ctx, rest.Caller(ctx), id)
+	if _, refused := fault.As(err); refused {
+		return nil, nil
+	}
+	return &info, err
+}
+
+// shortDigest returns the begin and the end of a digest.
+func shortDigest(digest string) string {
+	if len(digest) < 16 {
+		return digest
+	}
+	return digest[:4] + " " + digest[4:8] + " … " + digest[len(digest)-4:]
+}
+
+// certificateNames are the names of the certificates of the reader.
+type certificateNames struct {
+	list []view.Certificate
+	byID map[int64]string
+}
+
+func (a *API) names(ctx context.Context) (n certificateNames, err error) {
+	n.byID = map[int64]string{}
+	n.list, err = view.CertificatesOf(ctx, a.Certificates, a.Now())
+	for _, c := range n.list {
+		n.byID[c.ID] = c.Name
+	}
+	return n, err
+}
+
+// of returns what a certificate is called. One that was deleted has its number alone.
+func (n certificateNames) of(w *view.Words, id int64) string {
+	switch name := n.byID[id]; {
+	case id == 0:
+		return w.Text("register.certificate_unknown")
+	case name == "":
+		return w.Text("register.certificate_deleted", strconv.FormatInt(id, 10))
+	default:
+		return name
+	}
+}
+
+// confirmedBy says how a signature was confirmed.
+func confirmedBy(w *view.Words, s *signing.Signature) string {
+	if s.Method == "" {
+		return w.Text("register.unconfirmed")
+	}
+	text := w.TextOr("confirm.way."+s.Method, s.Method)
+	if s.Label != "" {
+		text += ": " + view.Visible(s.Label)
+	}
+	return text
+}
+
+// columns are the heads of the columns of a file.
+var columns = []string{
+	"register.at", "register.document", "register.size", "register.hash", "register.digest", "register.certificate", "register.type", "register.confirmed", "register.client", "register.operation",
+}
+
+func (a *API) export(ctx context.Context, r form) (rest.File, error) {
+	w := view.VisitorOf(ctx).Words
+	q, err := r.query(w, a.Now())
+	if err != nil {
+		return rest.File{}, err
+	}
+	names, err := a.names(ctx)
+	if err != nil {
+		return rest.File{}, err
+	}
+	head := make([]string, len(columns))
+	for i, key := range columns {
+		head[i] = w.Text(key)
+	}
+	rows := [][]string{head}
+	q.Far = true
+	for more := true; more; more = q.Before > 0 {
+		list, before, err := a.Register.Read(ctx, rest.Caller(ctx), q, 1000)
+		if err != nil {
+			return rest.File{}, err
+		}
+		for i := range list {
+			s := &list[i]
+			size := ""
+			if s.Operation != "" {
+				size = strconv.FormatInt(s.Size, 10)
+			}
+			rows = append(rows, []string{
+				w.Moment(s.At), cmp.Or(s.Name, w.Text("register.nameless")), size, s.HashName, s.Digest, names.of(w, s.Certificate), s.Type, confirmedBy(w, s), a.Clients.Named(w, s.ClientID).Name, s.Operation,
+			})
+		}
+		if len(rows) > maxExport {
+			return rest.File{}, fault.Newf(fault.TooLarge, "a file has at most %d signatures: choose a shorter period", maxExport)
+		}
+		if q.Before == before {
+			break
+		}
+		q.Before = before
+	}
+	rest.Concerning(ctx, strconv.Itoa(len(rows)-1)+" signatures")
+	if r.Format == "xlsx" {
+		return view.XLSX("signatures.xlsx", rows)
+	}
+	return view.CSV("signatures.csv", rows)
+}
+
+// oneView is one signature.
+type oneView struct {
+	signing.Signature
+	Shown       documentView
+	Certificate string
+	Confirmed   string
+	Client      string
+	Others      []documentView // of the same operation
+	Proof       string         // address, "" without a confirmation
+	Verifies    bool           // the signed document is here, so that it can be verified
+	Verdict     string         // after a verification: passed, failed or indeterminate
+	Reasons     []string
+	Verified    time.Time
+	Unverified  string // why it could not be verified
+}
+
+// ofSignature names a signature.
+type ofSignature struct {
+	Operation string `path:"operation"`
+	Document  string `path:"document"`
+}
+
+func (a *API) one(ctx context.Context, r ofSignature) (view.View, error) {
+	v, err := a.oneView(ctx, r)
+	return shownOne(v), err
+}
+
+func shownOne(v oneView) view.View {
+	return view.View{Template: "register/one", Title: "register.one", About: v.Shown.Name, Content: v}
+}
+
+func (a *API) oneView(ctx context.Context, r ofSignature) (v oneView, err error) {
+	w := view.VisitorOf(ctx).Words
+	list, err := a.Register.Of(ctx, rest.Caller(ctx), r.Operation)
+	if err != nil {
+		return v, err
+	}
+	found := false
+	for i := range list {
+		if list[i].Document == r.Document {
+			v.Signature, found = list[i], true
+			continue
+		}
+		if len(v.Others) < rowsOfPage {
+			v.Others = append(v.Others, documentView{Name: cmp.Or(view.Visible(list[i].Name), w.Text("register.nameless")), Page: "/signatures/" + list[i].Operation + "/" + list[i].Document})
+		}
+	}
+	if !found {
+		return v, fault.New(fault.NotFound, "the register has no signature of yours with this number")
+	}
+	rest.Concerning(ctx, "operation "+v.Operation)
+	names, err := a.names(ctx)
+	if err != nil {
+		return v, err
+	}
+	v.Certificate, v.Confirmed, v.Client = names.of(w, v.Signature.Certificate), confirmedBy(w, &v.Signature), a.Clients.Named(w, v.ClientID).Name
+	if v.Shown, err = a.row(ctx, &v.Signature); err != nil {
+		return v, err
+	}
+	v.Shown.Name = cmp.Or(v.Shown.Name, w.Text("register.nameless"))
+	v.Verifies = a.Verifier != nil && v.Shown.File != ""
+	if v.Method != "" {
+		v.Proof = "/signatures/" + v.Operation + "/proof.json"
+	}
+	return v, nil
+}
+
+// verify verifies the stored document of a signature now.
+func (a *API) verify(ctx context.Context, r ofSignature) (view.View, error) {
+	v, err := a.oneView(ctx, r)
+	if err != nil {
+		return view.View{}, err
+	}
+	if !v.Verifies {
+		return view.View{}, fault.New(fault.NotFound, "the signed document is not stored any more: verify your copy of it")
+	}
+	w := view.VisitorOf(ctx).Words
+	reports, err := a.reports(ctx, &v.Signature)
+	if f, refused := fault.As(err); refused && f.Code != fault.Unavailable {
+		sentence, detail := w.Refusal(f)
+		v.Unverified = strings.TrimSpace(sentence + " " + w.Own(detail))
+		return shownOne(v), nil
+	}
+	if err != nil {
+		return view.View{}, err
+	}
+	v.Verified = a.Now()
+	v.Verdict = "indeterminate"
+	if len(reports) > 0 {
+		v.Verdict = "passed"
+	}
+	worse := map[string]int{"passed": 0, "indeterminate": 1, "failed": 2}
+	for _, one := range reports {
+		if worse[one.Verdict] > worse[v.Verdict] {
+			v.Verdict = one.Verdict
+		}
+		if one.Message != "" {
+			v.Reasons = append(v.Reasons, cmp.Or(w.Own(one.Message), one.Message))
+		}
+	}
+	return shownOne(v), nil
+}
+
+// reports verifies the result of a signature, with its original if the signature is beside it.
+func (a *API) reports(ctx context.Context, s *signing.Signature) ([]signing.SignatureReport, error) {
+	content, err := a.copyOf(ctx, s.Result)
+	if err != nil {
+		return nil, err
+	}
+	rest.Afterwards(ctx, content)
+	kind, err := a.Verifier.TypeOf(content)
+	if err != nil {
+		return nil, err
+	}
+	order := &signing.VerifyOrder{Type: cmp.Or(kind, s.Type), Content: content}
+	found, err := a.Verifier.Verify(ctx, order)
+	if f, refused := fault.As(err); !refused || !strings.Contains(f.Message, "OriginalDocument: is missing") {
+		return found, err
+	}
+	original, failed := a.copyOf(ctx, s.Original)
+	if failed != nil {
+		return nil, err
+	}
+	rest.Afterwards(ctx, original)
+	order.Original = original
+	return a.Verifier.Verify(ctx, order)
+}
+
+// copyOf returns a stored document for the verification.
+func (a *API) copyOf(ctx context.Context, id string) (*signing.Intake, error) {
+	d, err := a.Documents.Open(ctx, rest.Caller(ctx), id)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	in, err := a.Verifier.NewIntake(ctx, rest.Caller(ctx))
+	if err != nil {
+		return nil, err
+	}
+	if _, err = d.WriteTo(in); err == nil {
+		err = in.Finish()
+	}
+	if err != nil {
+		in.Close()
+		return nil, err
+	}
+	return in, nil
+}
+
+// proof answers the proof of the confirmation of an operation as a file.
+func (a *API) proof(ctx context.Context, r struct {
+	Operation string `path:"operation"`
+}) (rest.File, error) {
+	proof, err := a.Proof(ctx, rest.Caller(ctx), r.Operation)
+	if err != nil {
+		return rest.File{}, err
+	}
+	rest.Concerning(ctx, "operation "+r.Operation)
+	text, err := json.MarshalIndent(proof, "", "  ")
+	return rest.File{Content: bytes.NewReader(text), Name: "proof.json", Type: "application/json"}, err
+}
