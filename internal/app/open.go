@@ -406,7 +406,7 @@ func (o *opener) makeOperations(context.Context) (err error) {
 	ordered := o.Config.Operations.Settings()
 	ordered.Life, ordered.Lease = o.Config.Confirmation.Life, o.Config.Confirmation.Lease
 	o.Operations, err = operation.New(ordered, operation.Deps{
-		Store: store.Operations{DB: o.DB}, Lists: store.Operations{DB: o.DB}, Confirmations: o.Confirm, Vault: o.ring, Audit: o.Audit, Now: o.DB.Now, Rand: rand.Reader,
+		Store: store.Operations{DB: o.DB}, Lists: store.Operations{DB: o.DB}, Confirmations: o.Confirm, Vault: o.ring, Audit: store.Audit{DB: o.DB}, Now: o.DB.Now, Rand: rand.Reader,
 		Failed: func(err error) { o.log.Error("carrying out operations", "error", err) },
 	}, o.kinds()...)
 	return err

@@ -68,6 +68,15 @@ func (s Audit) Record(ctx context.Context, e audit.Entry) error {
 	return s.Begin(ctx, e)(ctx)
 }
 
+// RecordAll implements operation.Log.
+func (s Audit) RecordAll(ctx context.Context, list []audit.Entry) error {
+	rows := make([][]any, len(list))
+	for i, e := range list {
+		rows[i] = s.unit(ctx, e).entry
+	}
+	return s.insertAll(ctx, addEntries, rows)
+}
+
 // Begin implements audit.Log. On PostgreSQL an error is a *fault.Outage if the entry may
 // have been kept. It is not added again then.
 func (s Audit) Begin(ctx context.Context, e audit.Entry) (wait func(context.Context) error) {

@@ -286,9 +286,12 @@ func (r *Run) spend(ctx context.Context, row *Stored, change func(ctx context.Co
 	if err := s.tell(ctx, &r.Operation, r.Owner.UserID, r.alone); err != nil {
 		return err
 	}
-	for _, e := range r.noted {
-		e.At, e.RequestID, e.Phase, e.Outcome, e.Principal = r.CompletedAt, r.ID, audit.Done, audit.OK, r.Owner
-		if err := s.deps.Audit.Record(ctx, e); err != nil {
+	if len(r.noted) > 0 {
+		for i := range r.noted {
+			e := &r.noted[i]
+			e.At, e.RequestID, e.Phase, e.Outcome, e.Principal = r.CompletedAt, r.ID, audit.Done, audit.OK, r.Owner
+		}
+		if err := s.deps.Audit.RecordAll(ctx, r.noted); err != nil {
 			return err
 		}
 	}

@@ -76,13 +76,20 @@ func (s Settings) filled() Settings {
 	return s
 }
 
+// Log stores audit entries, in the database of Store.
+type Log interface {
+	audit.Log
+	// RecordAll makes entries part of the transaction, with few statements.
+	RecordAll(ctx context.Context, list []audit.Entry) error
+}
+
 // Deps are what a Service works with.
 type Deps struct {
 	Store         Store
 	Lists         ListStore     // of the database of Store
 	Confirmations Confirmations // in the database of Store; nil: what needs a confirmation is refused
 	Vault         Sealer
-	Audit         audit.Log
+	Audit         Log
 	Now           func() time.Time
 	Rand          io.Reader   // safe for concurrent use
 	Failed        func(error) // is called for errors in the background, without secrets, unless it is nil
