@@ -126,6 +126,7 @@ func TestSignAgain(t *testing.T) {
 			// A form that has signed a file is gone. The page of the operation says which one is not signed.
 			b.open("/sign")
 			b.attach(`input[name=file]`, "a.txt", "text", "b.pdf", "no PDF")
+			b.fill(`input[name=pin]`, certificate.PIN) // the certificate is the one that was used last
 			b.press(button)
 			b.wait(`main a[href^="/signed/document/"]`)
 			if value[bool](b, `document.querySelector("main input[type=file]") !== null`) {

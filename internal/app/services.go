@@ -27,6 +27,7 @@ import (
 	"os"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -54,6 +55,7 @@ import (
 	"tamga/internal/domain/token"
 	"tamga/internal/domain/user"
 	"tamga/internal/domain/vault"
+	"tamga/internal/domain/waiting"
 	"tamga/internal/files"
 )
 
@@ -122,6 +124,7 @@ type Services struct {
 	*Base
 	Tokens   *token.Service
 	Identity *signin.Service // sign-in and authentication methods
+	waits    *waiting.Hub    // of pages
 }
 
 // Services adds sign-in. It returns an error if the database lacks tables of this release. The first
@@ -141,7 +144,10 @@ func (b *Base) Services(ctx context.Context) (*Services, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Services{b, tokens, identity}, nil
+	waits := waiting.New(waiting.Deps{Store: store.Waiting{DB: b.DB}, Now: b.DB.Now, Ticks: waiting.Every(time.Second), Failed: func(err error) {
+		b.log.Warn("reading what people wait for", "error", err)
+	}})
+	return &Services{b, tokens, identity, waits}, nil
 }
 
 // closers lists what must be closed, in the order in which it was opened.

@@ -128,6 +128,7 @@ func (s *Server) answer(ctx context.Context, endpoints []endpoint) error {
 	case <-ctx.Done():
 		s.readiness.Drain()
 		drain(ctx, c.DrainTime, log)
+		s.services.waits.Close() // they would end with the time to stop
 		log.Info("stopping", "waiting", c.StopTime.String())
 	}
 	deadline, cancel := context.WithTimeout(requests, c.StopTime)

@@ -41,6 +41,9 @@ func (a *API) Middleware(next http.Handler) http.Handler {
 			Path:  r.URL.Path, Here: r.URL.RequestURI(), Read: r.Method == http.MethodGet || r.Method == http.MethodHead,
 			Verifies: a.Sign.Verifier != nil, Sessions: a.Sessions, Person: a.person,
 		}
+		if a.Waits != nil {
+			v.State = a.Waits.State
+		}
 		if !v.Read { // the switch of the language leads to a page
 			v.Here = pageOf(v.Here)
 		}

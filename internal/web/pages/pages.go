@@ -101,6 +101,7 @@ type Deps struct {
 	Now      func() time.Time
 	Random   func() string // text that cannot be guessed
 	Log      *slog.Logger  // nil: nothing is logged
+	Waits    Waits
 
 	// The areas. New sets what they have in common, and what this package does for them.
 	Sign       sign.Deps
@@ -168,6 +169,7 @@ func (a *API) Routes() []rest.Route {
 		view.Handle("GET /start", "StartPage", rest.SignedIn, a.start),
 		rest.Handle("GET /sign-in", "BeginSession", rest.Anyone, a.signIn).Unaudited().Answering(rest.Redirect{}),
 		rest.Handle("GET "+SignedInPath, "SignedIn", rest.Anyone, a.signedIn).Answering(rest.Redirect{}),
+		rest.Handle("GET "+view.WaitingPath, "FollowByPage", rest.SignedIn, a.follow).Answering(rest.Events{}),
 		rest.Handle("POST /sign-out", "SignOut", rest.SignedIn, a.signOut).Answering(rest.Redirect{}),
 		rest.Handle("POST /language", "ChooseLanguage", rest.Anyone, a.chooseLanguage).Unaudited().Answering(rest.Redirect{}),
 	}

@@ -82,6 +82,7 @@ type answer struct {
 	cookie   *http.Cookie
 	size     int64
 	to       func(w io.Writer) error
+	events   *Events // nil: the answer is that of to
 }
 
 // prepare turns the result of a handler into an answer.
@@ -89,6 +90,8 @@ func prepare(value any) (answer, error) {
 	switch v := value.(type) {
 	case None:
 		return answer{to: func(io.Writer) error { return nil }}, nil
+	case Events:
+		return answer{events: &v}, nil
 	case Redirect:
 		a := answer{location: v.Location, cookie: v.Cookie, to: func(io.Writer) error { return nil }}
 		if v.See {

@@ -163,6 +163,7 @@ type crowdedConn struct {
 	since  uint64        // order of becoming idle
 	left   bool
 	frames bool // HTTP/2: what comes may be no request
+	apart  int  // streams of events; the connection is not counted while there are any
 }
 
 // Read implements net.Conn. The first bytes of a request end the idle time, before net/http says so.
@@ -192,7 +193,9 @@ func (c *crowdedConn) Close() error {
 	if !c.left {
 		l.part(c)
 		c.left = true
-		l.open--
+		if c.apart == 0 {
+			l.open--
+		}
 	}
 	l.mu.Unlock()
 	l.poke()

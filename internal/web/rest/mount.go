@@ -261,7 +261,11 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	call.outcome = outcome
-	if err := answer.send(w); err != nil {
+	send := answer.send
+	if answer.events != nil {
+		send = func(w http.ResponseWriter) error { return answer.sendEvents(r.Context(), w) }
+	}
+	if err := send(w); err != nil {
 		call.outcome = outcomeNotDelivered
 		if call.written {
 			if e := h.record(ctx, call, audit.Done, outcomeNotDelivered); e != nil {

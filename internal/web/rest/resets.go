@@ -63,6 +63,7 @@ func (r *Resets) Guard(s *http.Server) {
 		if inner != nil {
 			ctx = inner(ctx, c)
 		}
+		ctx = context.WithValue(ctx, crowdedKey{}, crowdedOf(c))
 		if over, is := c.(*tls.Conn); is { // others have no HTTP/2
 			ctx = context.WithValue(ctx, resettableKey{}, &resettable{conn: over.NetConn(), left: rate.NewLimiter(resetsPerSecond, resetsAtOnce)})
 		}

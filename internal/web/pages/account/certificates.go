@@ -19,6 +19,7 @@ import (
 	"tamga/internal/domain/operation"
 	"tamga/internal/domain/signing"
 	"tamga/internal/domain/user"
+	"tamga/internal/domain/waiting"
 	"tamga/internal/web/pages/view"
 	"tamga/internal/web/rest"
 )
@@ -135,6 +136,8 @@ func concerning(ctx context.Context, p *keys.Plan) {
 
 // certificatesView is the list.
 type certificatesView struct {
+	Wait view.Wait // for an answer to a request; the zero value: nothing
+
 	Present, Past []view.Certificate   // that can sign, now or after their hold, and the others
 	Waiting       []certificateRequest // requests that wait for an answer
 	Requests      []certificateRequest // the others
@@ -154,6 +157,10 @@ type certificateRequest struct {
 }
 
 func (a *API) certificatesPage(ctx context.Context, r justDone) (view.View, error) {
+	wait, err := view.WaitFor(ctx, waiting.Requests, "")
+	if err != nil {
+		return view.View{}, err
+	}
 	list, err := view.CertificatesOf(ctx, a.Certificates, a.Now())
 	if err != nil {
 		return view.View{}, err
@@ -183,7 +190,12 @@ func (a *API) certificatesPage(ctx context.Context, r justDone) (view.View, erro
 			Status: "request.status." + q.Status.String(), Type: "request.type." + q.Type.String(), Deleted: deletionOf(q),
 		})
 	}
-	return view.View{Template: "account/certificates", Title: "certificates.title", Content: v}, nil
+	shown := view.View{Template: "account/certificates", Title: "certificates.title"}
+	if len(v.Waiting) > 0 {
+		v.Wait, shown.Script = wait, view.WaitScript
+	}
+	shown.Content = v
+	return shown, nil
 }
 
 // deletionOf returns the key of the words that say what is lost with a request.

@@ -18,6 +18,7 @@ import (
 	"tamga/internal/domain/oath"
 	"tamga/internal/domain/passkey"
 	"tamga/internal/domain/signin"
+	"tamga/internal/domain/waiting"
 	"tamga/internal/web/pages/view"
 	"tamga/internal/web/rest"
 )
@@ -405,6 +406,8 @@ func (a *API) activate(ctx context.Context, r formed) (rest.Redirect, error) {
 
 // pictureView is a QR code for a device or an app.
 type pictureView struct {
+	Wait view.Wait // for the device
+
 	Hint     string // key of the text
 	QR       template.URL
 	Text     string // of the picture, to be typed or pasted; "": not shown
@@ -421,11 +424,16 @@ func (a *API) activation(ctx context.Context, _ struct{}) (view.View, error) {
 	if err != nil {
 		return view.View{}, err
 	}
+	wait, err := view.WaitFor(ctx, waiting.Devices, "")
+	if err != nil {
+		return view.View{}, err
+	}
+	wait.Then = "/devices"
 	k, err := a.Devices.GetKInit(ctx, who, who.UserID)
 	if err != nil {
 		return view.View{}, err
 	}
-	v := pictureView{Hint: "devices.scan", QR: view.DataURL("image/gif", k.QR), Text: k.QRText, Before: k.NotAfter, Pending: true}
+	v := pictureView{Wait: wait, Hint: "devices.scan", QR: view.DataURL("image/gif", k.QR), Text: k.QRText, Before: k.NotAfter, Pending: true}
 	if k.Activation {
 		v.Hint = "devices.scan_code"
 		f, err := a.factors(ctx, who)
@@ -438,7 +446,7 @@ func (a *API) activation(ctx context.Context, _ struct{}) (view.View, error) {
 			}
 		}
 	}
-	return view.View{Template: "account/picture", Title: "devices.activate", Main: "text", Content: v}, nil
+	return view.View{Template: "account/picture", Title: "devices.activate", Main: "text", Script: view.WaitScript, Content: v}, nil
 }
 
 func (a *API) verifyDevice(ctx context.Context, r formed) (view.View, error) {

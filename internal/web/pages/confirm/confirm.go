@@ -25,6 +25,7 @@ import (
 	"tamga/internal/domain/policy"
 	"tamga/internal/domain/signin"
 	"tamga/internal/domain/signing"
+	"tamga/internal/domain/waiting"
 	"tamga/internal/web/pages/view"
 	"tamga/internal/web/rest"
 )
@@ -217,7 +218,8 @@ type confirmView struct {
 	Number    string
 	QR        template.URL
 	Again     bool // the code can be sent again
-	Waits     string
+	Wait      view.Wait
+	Waits     bool   // the page goes on by itself
 	Running   bool   // confirmed, and carried out without a request
 	Finish    string // key of what a confirmed one waits for on this page; "": nothing
 	PIN       bool   // it waits for the PIN of the key
@@ -273,6 +275,10 @@ func (a *API) confirmed(ctx context.Context, id string, others bool) (v confirmV
 	if err != nil {
 		return v, err
 	}
+	wait, err := view.WaitFor(ctx, waiting.Confirmation, id)
+	if err != nil {
+		return v, err
+	}
 	p, content, err := a.toConfirm(ctx, who, id)
 	if err != nil {
 		return v, err
@@ -281,6 +287,7 @@ func (a *API) confirmed(ctx context.Context, id string, others bool) (v confirmV
 	if v.Signer, err = a.signer(ctx, content.Fields.Certificate); err != nil {
 		return v, err
 	}
+	v.Wait = wait
 	return v, a.offer(ctx, who, &p, others, &v)
 }
 
@@ -291,7 +298,7 @@ func (v confirmView) shown() view.View {
 		shown.Title = "confirm.answered"
 	}
 	switch {
-	case v.Waits != "":
+	case v.Waits:
 		shown.Script = view.WaitScript
 	case v.Passkey != "":
 		shown.Script = rest.PasskeyScript
@@ -444,7 +451,7 @@ func (a *API) offer(ctx context.Context, who audit.Principal, p *confirm.Prompt,
 	v.Code = !confirm.ByPage(r.Method)
 	if v.Device = confirm.ByDevice(r.Method); v.Device {
 		v.Number, v.Code = r.Number, p.QR != ""
-		v.Waits = string(r.State) + " " + strconv.Itoa(r.Round)
+		v.Waits = true
 		if p.QR != "" {
 			picture, err := a.Paint(p.QR)
 			if err != nil {
@@ -476,7 +483,7 @@ func (a *API) offerEnd(ctx context.Context, r *confirm.Record, v *confirmView) e
 	case v.PIN:
 		v.Finish = "confirm.awaits_pin"
 	case op.StartsAlone() && op.AwaitsPIN == nil:
-		v.Running, v.Waits = true, string(r.State)
+		v.Running, v.Waits = true, true
 	default:
 		v.Elsewhere = true
 	}

@@ -33,7 +33,7 @@ func carriedOut(p *pagetest.Person, at string) pagetest.Page {
 	p.T.Helper()
 	for {
 		page := p.Shows(p.Get(at))
-		if !strings.Contains(page.Text, `data-wait="Confirmed"`) {
+		if !strings.Contains(page.Text, `data-state="Confirmed `) {
 			return page
 		}
 	}
@@ -197,7 +197,7 @@ func TestConfirm(t *testing.T) {
 		id := strings.TrimPrefix(at, "/confirm/")
 		page := b.Shows(b.Get(at), "On the device: Phone &lt;b&gt;")
 		choice := b.Find(page, regexp.MustCompile(`name="choice" value="(mobile[^"]*)"`))[1]
-		page = b.Shows(b.Post(at, url.Values{"choice": {choice}}), "Confirm on your device", `src="data:image/gif;base64,`, `data-wait="Challenged 1"`)
+		page = b.Shows(b.Post(at, url.Values{"choice": {choice}}), "Confirm on your device", `src="data:image/gif;base64,`, `data-wait="/waiting?for=confirmation&amp;id=`)
 		if policy := page.Header.Get("Content-Security-Policy"); !strings.Contains(policy, "img-src data:") || !strings.Contains(policy, "script-src 'sha256-") {
 			t.Errorf("the policy is %s", policy)
 		}

@@ -18,6 +18,7 @@ import (
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/operation"
 	"tamga/internal/domain/signing"
+	"tamga/internal/domain/waiting"
 	"tamga/internal/web/pages/view"
 	"tamga/internal/web/rest"
 )
@@ -36,8 +37,10 @@ type signedView struct {
 	Verifies  bool             // there is a page to verify at
 	All       string           // address of all results together; "" for fewer than two
 	Retry     string           // address of the form with the documents that are not signed; "" for none
+	Here      string           // address of this page
 	Again     string           // address of the form with the same choices
 	Running   bool             // it is carried out
+	Wait      view.Wait        // for its end, or for its confirmation
 }
 
 type signedOperation struct {
@@ -66,6 +69,10 @@ func (a *API) signed(ctx context.Context, r struct {
 	Again     string `query:"again"`
 	Done      string `query:"done"`
 }) (view.View, error) {
+	wait, err := view.WaitFor(ctx, waiting.Operation, r.Operation)
+	if err != nil {
+		return view.View{}, err
+	}
 	o, err := a.Operations.Find(ctx, rest.Caller(ctx), r.Operation)
 	if err != nil {
 		return view.View{}, err
@@ -76,7 +83,7 @@ func (a *API) signed(ctx context.Context, r struct {
 		query = append(query, keep(choices.Get))
 	}
 	w := view.VisitorOf(ctx).Words
-	v := signedView{Operation: shownOperation(w, a.Forms, o), Again: formAt(query), Verifies: a.Verifier != nil}
+	v := signedView{Operation: shownOperation(w, a.Forms, o), Again: formAt(query), Here: view.VisitorOf(ctx).Here, Verifies: a.Verifier != nil}
 	s := &v.Operation
 	s.AwaitsPIN = o.AwaitsPIN != nil && o.Owner.ClientID == a.ClientID
 	v.Running = o.State == operation.Confirmed && o.StartsAlone() && o.AwaitsPIN == nil
@@ -102,7 +109,9 @@ func (a *API) signed(ctx context.Context, r struct {
 		v.Retry = formAt(append(query, storedQuery(s.left)))
 	}
 	shown := view.View{Template: "sign/signed", Title: "signed.title", Content: v}
-	if v.Running {
+	if v.Running || !s.Before.IsZero() {
+		v.Wait = wait
+		shown.Content = v
 		shown.Script = view.WaitScript
 	}
 	return shown, nil

@@ -6,6 +6,7 @@ import (
 	"context"
 
 	"tamga/internal/domain/audit"
+	"tamga/internal/domain/waiting"
 	"tamga/internal/web/rest"
 )
 
@@ -21,6 +22,8 @@ type Visitor struct {
 	Sessions Authenticator
 	// Person returns the name of a person for the header, "" for none, and how many confirmations wait for an answer.
 	Person func(ctx context.Context, who audit.Principal) (name string, waiting int)
+	// State returns the state of what a page waits for; nil: pages do not wait.
+	State func(ctx context.Context, t waiting.Topic) (string, error)
 }
 
 // Authenticator knows whose a session is.

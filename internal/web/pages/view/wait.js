@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loads the page again when what it waits for has happened. Without scripts a link does it.
-(() => {
-  const mark = document.querySelector('[data-wait]')
-  if (!mark) return
-  const state = 'data-wait="' + mark.dataset.wait + '"'
-  const look = async () => {
-    try {
-      const answer = await fetch(location.href, {cache: 'no-store', redirect: 'manual'})
-      if (!answer.ok || !(await answer.text()).includes(state)) return location.reload()
-    } catch { /* the network is away for a moment */ }
-    setTimeout(look, 3000)
+// Goes on when what the page waits for has changed. Without scripts a button does it.
+{
+  const mark = document.querySelector("[data-wait]");
+  if (mark) {
+    const source = new EventSource(mark.dataset.wait);
+    source.onmessage = event => {
+      if (event.data === mark.dataset.state) return;
+      source.close();
+      if (mark.dataset.then) location.assign(mark.dataset.then);
+      else location.reload();
+    };
+    window.addEventListener("pagehide", () => source.close());
   }
-  setTimeout(look, 3000)
-})()
+}
