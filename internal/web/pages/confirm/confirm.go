@@ -26,6 +26,7 @@ import (
 	"tamga/internal/domain/signin"
 	"tamga/internal/domain/signing"
 	"tamga/internal/domain/waiting"
+	"tamga/internal/web/pages/pdfjs"
 	"tamga/internal/web/pages/view"
 	"tamga/internal/web/rest"
 )
@@ -181,6 +182,9 @@ func (a *API) confirmList(ctx context.Context, r struct {
 	if err != nil {
 		return view.View{}, err
 	}
+	if err := a.Named(ctx, list); err != nil {
+		return view.View{}, err
+	}
 	v := confirmListView{List: list}
 	if next != "" {
 		v.Next = "/confirm?after=" + next
@@ -202,30 +206,34 @@ type confirmView struct {
 	Listed   []confirmDocument
 	Cut      int // documents that are not shown
 
-	Open      bool // waits for its user
-	Choices   []confirmChoice
-	Problem   string // why nothing can be chosen
-	Detail    string
-	Wrong     string // why the code that was typed is refused
-	Code      bool   // a code is awaited
-	Device    bool   // a device is awaited
-	Marks     bool   // documents can be marked: the answer has the marks
-	Decrypts  bool   // the documents are messages that would be decrypted
-	Marked    string // marks for addresses
-	Passkey   string // options for the browser, if a passkey is awaited
-	Ask       string
-	Label     string
-	Number    string
-	QR        template.URL
-	Again     bool // the code can be sent again
-	Wait      view.Wait
-	Waits     bool   // the page goes on by itself
-	Running   bool   // confirmed, and carried out without a request
-	Finish    string // key of what a confirmed one waits for on this page; "": nothing
-	PIN       bool   // it waits for the PIN of the key
-	Elsewhere bool   // confirmed, and carried out by its client
-	Ended     string // why it has ended; "" if it is open
-	Result    string // address of the result
+	Open         bool // waits for its user
+	Choices      []confirmChoice
+	Problem      string // why nothing can be chosen
+	Detail       string
+	Wrong        string // why the code that was typed is refused
+	Code         bool   // a code is awaited
+	Device       bool   // a device is awaited
+	Marks        bool   // documents can be marked: the answer has the marks
+	Decrypts     bool   // the documents are messages that would be decrypted
+	Marked       string // marks for addresses
+	Passkey      string // options for the browser, if a passkey is awaited
+	Ask          string
+	Label        string
+	Number       string
+	Left         int       // answers that are left
+	AgainAt      time.Time // when the code can be sent again; zero: now
+	Viewed       *pdfView  // a document that the page shows; nil: none
+	AnswerBefore time.Time // of the challenge
+	QR           template.URL
+	Again        bool // the code can be sent again
+	Wait         view.Wait
+	Waits        bool   // the page goes on by itself
+	Running      bool   // confirmed, and carried out without a request
+	Finish       string // key of what a confirmed one waits for on this page; "": nothing
+	PIN          bool   // it waits for the PIN of the key
+	Elsewhere    bool   // confirmed, and carried out by its client
+	Ended        string // why it has ended; "" if it is open
+	Result       string // address of the result
 }
 
 // confirmWay is one of several ways in which the documents are signed.
@@ -240,7 +248,10 @@ type confirmValue struct {
 	Raw         bool // the name has no words
 }
 
-type confirmChoice struct{ Value, Key, Label string }
+type confirmChoice struct{ Value, Key, Label, Icon string }
+
+// icons are those of methods.
+var icons = map[string]string{"mydss": "phone", "mobile": "phone", "otpviasms": "sms", "otpviaemail": "mail", "oath": "codes", "passkey": "passkey"}
 
 type confirmDocument struct {
 	Index          int
@@ -266,7 +277,7 @@ func (a *API) confirmOne(ctx context.Context, r struct {
 }) (view.View, error) {
 	v, err := a.confirmed(ctx, r.ID, r.Others != "")
 	v.mark(marksIn(r.Declined))
-	return v.shown(), err
+	return v.shown(a.Address), err
 }
 
 // confirmed describes a record and what the user can do now.
@@ -292,8 +303,8 @@ func (a *API) confirmed(ctx context.Context, id string, others bool) (v confirmV
 }
 
 // shown returns the page.
-func (v confirmView) shown() view.View {
-	shown := view.View{Template: "confirm/one", Title: "confirm.one", Content: v}
+func (v confirmView) shown(address string) view.View {
+	shown := view.View{Template: "confirm/one", Title: "confirm.one", Main: "desk two answer", Alone: v.Open}
 	if !v.Open {
 		shown.Title = "confirm.answered"
 	}
@@ -303,7 +314,26 @@ func (v confirmView) shown() view.View {
 	case v.Passkey != "":
 		shown.Script = rest.PasskeyScript
 	}
+	if v.Viewed = v.toView(); v.Viewed != nil {
+		shown.Script += viewScript
+		shown.Modules = pdfjs.Modules(address)
+	}
+	shown.Content = v
 	return shown
+}
+
+// toView returns the first PDF of the documents that wait, nil for none.
+func (v *confirmView) toView() *pdfView {
+	if !v.Open {
+		return nil
+	}
+	for i := range v.Listed {
+		d := &v.Listed[i]
+		if d.Known && !d.Related && d.Size <= maxPDF && strings.HasSuffix(strings.ToLower(d.Name), ".pdf") {
+			return &pdfView{ID: v.ID, Name: d.Name, Size: d.Size, Document: "/confirm/" + v.ID + "/documents/" + strconv.Itoa(d.Index), Script: pdfjs.Main, Worker: pdfjs.Worker}
+		}
+	}
+	return nil
 }
 
 // signer returns the certificate of the caller with a digest, nil for none.
@@ -442,11 +472,14 @@ func (a *API) offer(ctx context.Context, who audit.Principal, p *confirm.Prompt,
 			if c.Address != "" {
 				value += "?" + c.Address
 			}
-			v.Choices = append(v.Choices, confirmChoice{value, "confirm.way." + c.Method, c.Label})
+			v.Choices = append(v.Choices, confirmChoice{value, "confirm.way." + c.Method, c.Label, icons[c.Method]})
 		}
 		return nil
 	}
-	v.Ask, v.Label = "confirm.ask."+r.Method, r.Label
+	v.Ask, v.Label, v.AnswerBefore, v.Left = "confirm.ask."+r.Method, r.Label, r.AnswerBefore, p.Left
+	if p.RepeatsIn > 0 {
+		v.AgainAt = a.Now().Add(p.RepeatsIn)
+	}
 	v.Passkey = string(p.Request)
 	v.Code = !confirm.ByPage(r.Method)
 	if v.Device = confirm.ByDevice(r.Method); v.Device {
@@ -603,7 +636,7 @@ func (a *API) wrongPIN(ctx context.Context, refused error, id string) error {
 	if err != nil || !v.PIN {
 		return refused
 	}
-	return wrongCode{refused, v}
+	return wrongCode{refused, v, a.Address}
 }
 
 // exportedFile returns the file of a confirmed export, for the audit entry of the request, too.

@@ -177,7 +177,7 @@ func TestConfirm(t *testing.T) {
 	})
 	t.Run("several formats", func(t *testing.T) {
 		at := waits(p, pagetest.File{Field: "file", Name: "a.txt", Content: "a"}, pagetest.File{Field: "file", Name: "b.xml", Content: "<b/>"}, pagetest.File{Field: "file", Name: "c.txt", Content: "c"})
-		b.Shows(b.Get(at), "CAdES-BES, detached: 2 documents", "XML, signature in the document: 1 document", `<th colspan="4">CAdES-BES, detached</th>`, "ways[1].xmldsigtype")
+		b.Shows(b.Get(at), "CAdES-BES, detached: 2 documents", "XML, signature in the document: 1 document", `<th colspan="3">CAdES-BES, detached</th>`, "ways[1].xmldsigtype")
 		b.Shows(b.Post(at, url.Values{"choice": {"otpviasms"}}))
 		page := b.Shows(b.Post(at, url.Values{"code": {p.Code(p.Phone)}}), "3 documents are signed", ">a.txt.sig</a>", ">b (signed).xml</a>", ">c.txt.sig</a>")
 		if strings.Contains(page.Text, "/confirm/") {
@@ -284,7 +284,7 @@ func TestConfirm(t *testing.T) {
 	t.Run("locked", func(t *testing.T) {
 		at := waits(p, pagetest.File{Field: "file", Name: "one.txt", Content: "1"})
 		b.Shows(b.Get(at), `<th scope="col">State</th>`) // nothing can be declined yet
-		if p := b.Shows(b.Post(at, url.Values{"choice": {"otpviasms"}}), `<section class="card stack near" id="answering">`); p.At.Fragment != "answering" {
+		if p := b.Shows(b.Post(at, url.Values{"choice": {"otpviasms"}}), `<section class="stack near" id="answering">`); p.At.Fragment != "answering" {
 			t.Errorf("the field of the code is out of sight at %s", p.At)
 		}
 		code := p.Code(p.Phone)

@@ -78,7 +78,8 @@ func (v *confirmView) mark(declined []int) {
 // marked, so that the next code does not approve them.
 type wrongCode struct {
 	error
-	form confirmView
+	form    confirmView
+	address string // public
 }
 
 func (w wrongCode) Unwrap() error { return w.error }
@@ -86,7 +87,7 @@ func (w wrongCode) Unwrap() error { return w.error }
 // Again returns the confirmation with the reason above the code.
 func (w wrongCode) Again(why view.Refusal) view.View {
 	w.form.Wrong = why.Sentence
-	return w.form.shown()
+	return w.form.shown(w.address)
 }
 
 // wrong returns the fault about a code with its page, if one more code can be typed.
@@ -96,5 +97,5 @@ func (a *API) wrong(ctx context.Context, refused error, id string, declined []in
 		return refused
 	}
 	v.mark(declined)
-	return wrongCode{refused, v}
+	return wrongCode{refused, v, a.Address}
 }

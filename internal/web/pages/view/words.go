@@ -347,7 +347,7 @@ func (w *Words) dayLayout() string {
 // functions are those of the templates.
 func (w *Words) functions() template.FuncMap {
 	return template.FuncMap{
-		"t": w.Text, "audited": w.Audited, "count": w.Count, "size": w.Size, "limit": w.Limit, "when": w.When, "day": w.Day, "part": part, "own": w.Own, "icon": look.Icon, "seal": seal, "texts": w.all, "tone": tone, "person": PersonIn, "visible": Visible, "suite": w.Suite, "digest": w.digest, "list": func(values ...any) []any { return values },
+		"t": w.Text, "audited": w.Audited, "count": w.Count, "size": w.Size, "limit": w.Limit, "when": w.When, "moment": w.Moment, "day": w.Day, "part": part, "own": w.Own, "icon": look.Icon, "seal": seal, "texts": w.all, "tone": tone, "person": PersonIn, "visible": Visible, "suite": w.Suite, "digest": w.digest, "list": func(values ...any) []any { return values },
 		"language": func() string { return w.Language }, "languages": func() []choice {
 			var list []choice
 			for _, l := range Languages {
