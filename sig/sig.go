@@ -87,6 +87,8 @@ type Job struct {
 	TSPAddress string
 	// Time is the claimed signing time.
 	Time time.Time
+	// Zone is the time zone of texts for people, such as a visible stamp. nil: that of Time.
+	Zone *time.Location
 	// Room is the number of bytes to reserve, for formats that reserve space before the
 	// signature is known. 0 means the format's own estimate. Formats whose result simply
 	// grows (raw, CMS) reserve nothing.

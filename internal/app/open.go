@@ -176,10 +176,14 @@ func (o *opener) readTemplates(context.Context) (err error) {
 	if o.templates, err = notify.NewTemplates(of.Title, o.customized); err != nil {
 		return fmt.Errorf("messages.templates_dir: %w", err)
 	}
-	if o.printer, err = printing.New(of.Language, of.Title, o.customized); err != nil {
+	printer, err := printing.New(of.Language, of.Title, o.customized)
+	if err != nil {
 		return fmt.Errorf("messages.templates_dir: %w", err)
 	}
-	return nil
+	zone, err := of.Zone()
+	o.templates.Zone, printer.Zone = zone, zone
+	o.printer = printer
+	return err
 }
 
 // openSenders opens what sends messages: the notifiers of the configuration or the box that captures

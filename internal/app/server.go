@@ -122,7 +122,12 @@ func (m *serverMaker) openTracing(ctx context.Context) (err error) {
 
 func (m *serverMaker) makeSigner(context.Context) error {
 	two := &m.Config.TwoStep
+	zone, err := m.Config.Messages.Zone()
+	if err != nil {
+		return err
+	}
 	m.signer = &signing.Service{
+		Zone:    zone,
 		Formats: Formats(m.Config), Keys: m.Keys, Policy: m.Policies, Confirmation: m.Policies, Snapshots: store.Snapshots{DB: m.DB}, Spool: m.spool, Results: m.spool.Sealed(), Now: m.DB.Now, Rand: rand.Reader,
 		Evidence: m.network, BatchItems: m.Config.BatchItems,
 		Prepared: store.Prepared{DB: m.DB}, Blobs: blob.NewPrepared(m.storage), Container: containerCertificates,

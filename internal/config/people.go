@@ -184,8 +184,9 @@ type Messages struct {
 	// Language of messages, `ru` or `en`, and of every other text for people who ask for neither: pages,
 	// answers to wrong codes, names of actions, events and parts of names.
 	Language string `yaml:"language" default:"ru"`
-	// Time zone of people whose browsers do not say theirs, such as `Asia/Yekaterinburg`. Without it
-	// `Europe/Moscow` if the language is `ru`, and `UTC` otherwise. The interfaces have UTC.
+	// Time zone of marks in PDF, letters, SMS and printed passwords, and of people whose browsers do not say
+	// theirs, such as `Asia/Yekaterinburg`. Without it `Europe/Moscow` if the language is `ru`, and `UTC`
+	// otherwise. The interfaces have UTC.
 	TimeZone string `yaml:"time_zone"`
 	// Name of the service in messages.
 	Title string `yaml:"title" default:"Tamga"`

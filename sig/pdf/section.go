@@ -269,6 +269,9 @@ func (m *maker) draw(t *target) (*stamp.Appearance, error) {
 		Reason: m.params.reason, Location: m.params.location, Pages: m.file.pageCount(),
 		Spending: m.file.spending,
 	}
+	if zone := m.job.Zone; zone != nil {
+		request.Time, request.NotBefore, request.NotAfter = request.Time.In(zone), request.NotBefore.In(zone), request.NotAfter.In(zone)
+	}
 	if t.field != nil {
 		rect, _ := m.file.rectangle(t.field.onWidget.get("Rect"))
 		request.Field = &stamp.Field{Page: t.page, Rect: rect}

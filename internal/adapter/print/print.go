@@ -13,6 +13,7 @@ import (
 	"io/fs"
 	"strings"
 	"text/template"
+	"time"
 
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/notify"
@@ -22,6 +23,8 @@ import (
 // Printer makes print forms. The zero Printer prints in Russian with the built-in template. It
 // implements signin.Printer.
 type Printer struct {
+	// Zone is the time zone of the date; nil: UTC.
+	Zone            *time.Location
 	language, title string
 	blocks          []block
 }
@@ -53,7 +56,7 @@ func New(language, title string, own fs.FS) (Printer, error) {
 		}
 	}
 	blocks, err := parse(file, string(text))
-	return Printer{language, title, blocks}, err
+	return Printer{language: language, title: title, blocks: blocks}, err
 }
 
 // values are the values that a template may use.
@@ -138,6 +141,16 @@ type page struct {
 	form     signin.PasswordForm
 }
 
+// date returns a time in the zone of the installation, which it names.
+func (p Printer) date(at time.Time) string {
+	zone := p.Zone
+	if zone == nil {
+		zone = time.UTC
+	}
+	at = at.In(zone)
+	return at.Format("02.01.2006 15:04 ") + notify.ZoneName(at, p.language)
+}
+
 // Print implements signin.Printer. Faults: invalid_parameters for an unknown format; wrong_operation
 // for a PDF with a login that its fonts cannot show.
 func (p Printer) Print(_ context.Context, format signin.PrintFormat, form signin.PasswordForm) (signin.PrintedForm, error) {
@@ -156,7 +169,7 @@ func (p Printer) Print(_ context.Context, format signin.PrintFormat, form signin
 	}
 	v := values{
 		Title: notify.OneLine(p.title), DisplayName: notify.OneLine(form.DisplayName), Login: notify.OneLine(form.Login),
-		Password: form.Password, Date: form.At.UTC().Format("02.01.2006 15:04 UTC"),
+		Password: form.Password, Date: p.date(form.At),
 	}
 	out := &page{Language: p.language, form: form}
 	for _, b := range p.blocks {

@@ -46,6 +46,8 @@ var builtin embed.FS
 // Templates are the texts of messages. Values are never parsed as templates. They are
 // inserted without control characters.
 type Templates struct {
+	// Zone is the time zone of times in texts; nil: UTC. It is set before the first use.
+	Zone  *time.Location
 	title string
 	texts map[string]*template.Template // by "NAME.LANG"
 	own   map[string]bool               // those that a file of the installation replaces
@@ -129,8 +131,8 @@ func (t *Templates) render(name, lang string, channel Channel, data map[string]s
 	}
 	values := map[string]string{"Title": OneLine(t.title)}
 	for key, value := range data {
-		if at, err := time.Parse(TimeLayout, value); err == nil && lang == "ru" {
-			value = at.Format("02.01.2006 15:04 MST")
+		if at, err := time.Parse(TimeLayout, value); err == nil {
+			value = t.moment(at, lang)
 		}
 		values[key] = OneLine(value)
 	}
@@ -152,6 +154,39 @@ func (t *Templates) render(name, lang string, channel Channel, data map[string]s
 	}
 	c.Text, err = part(cmp.Or(info.Part, "sms"))
 	return c, err
+}
+
+// moment returns a time in the zone of the installation, which it names.
+func (t *Templates) moment(at time.Time, lang string) string {
+	if t.Zone != nil {
+		at = at.In(t.Zone)
+	}
+	layout := "2006-01-02 15:04 "
+	if lang == "ru" {
+		layout = "02.01.2006 15:04 "
+	}
+	return at.Format(layout) + ZoneName(at, lang)
+}
+
+// ZoneName names the zone of a time as people know it.
+func ZoneName(t time.Time, lang string) string {
+	name, offset := t.Zone()
+	switch {
+	case offset == 0 && (t.Location() == time.UTC || name == "UTC"):
+		return "UTC"
+	case name == "MSK" && lang == "ru":
+		return "МСК"
+	case strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == "":
+		return name
+	}
+	sign, minutes := "+", offset/60
+	if minutes < 0 {
+		sign, minutes = "-", -minutes
+	}
+	if minutes%60 == 0 {
+		return fmt.Sprintf("UTC%s%d", sign, minutes/60)
+	}
+	return fmt.Sprintf("UTC%s%d:%02d", sign, minutes/60, minutes%60)
 }
 
 // OneLine makes a value from outside safe for a line of a message, a form or a header. It

@@ -41,7 +41,7 @@ func (s *Service) Enhance(ctx context.Context, who audit.Principal, o *EnhanceOr
 	}
 	job := &sig.Job{
 		Document: o.Document, Digests: o.Document.digests(),
-		Params: t.params, TSPAddress: t.address, Time: s.Now(), Evidence: s.Evidence,
+		Params: t.params, TSPAddress: t.address, Time: s.Now(), Zone: s.Zone, Evidence: s.Evidence,
 	}
 	if !o.Original.isEmpty() {
 		job.Original = o.Original

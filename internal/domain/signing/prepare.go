@@ -73,7 +73,7 @@ func (s *Service) Prepare(ctx context.Context, who audit.Principal, o *PrepareOr
 	job := &sig.Job{
 		Document: o.Document, Digests: o.Document.digests(),
 		Certificate: cert, Chain: chain,
-		Params: t.params, Request: t.read, TSPAddress: t.address, Time: now, Evidence: s.Evidence,
+		Params: t.params, Request: t.read, TSPAddress: t.address, Time: now, Zone: s.Zone, Evidence: s.Evidence,
 	}
 	if !o.Original.isEmpty() {
 		job.Original, job.OriginalDigests = o.Original, o.Original.digests()

@@ -74,6 +74,7 @@ type Service struct {
 	Snapshots Snapshots
 	Spool     Spool
 	Now       func() time.Time
+	Zone      *time.Location // of texts in documents, such as a visible stamp; nil: UTC
 	// Results is the spool of results on their way: their files are sealed, because results may be plaintext.
 	// nil: Spool.
 	Results Spool
@@ -328,6 +329,7 @@ func (s *Service) job(t *request, by *signer, content, original source) *sig.Job
 		Chain:       by.chain,
 		Params:      t.params,
 		Request:     t.read,
+		Zone:        s.Zone,
 		TSPAddress:  t.address,
 		Time:        by.at,
 		Evidence:    s.Evidence,

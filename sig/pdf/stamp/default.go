@@ -149,8 +149,12 @@ func day(t time.Time) string {
 
 // zone returns the time zone of a time as text.
 func zone(t time.Time) string {
-	if _, offset := t.Zone(); offset == 0 {
+	name, offset := t.Zone()
+	switch {
+	case offset == 0:
 		return " UTC"
+	case name == "MSK":
+		return " (МСК)"
 	}
-	return t.Format(" -07:00")
+	return t.Format(" (UTC-07:00)")
 }

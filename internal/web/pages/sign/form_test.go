@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"tamga/internal/judge"
 	"tamga/internal/tamgatest"
 	"tamga/internal/tamgatest/pagetest"
 )
@@ -32,4 +33,18 @@ func TestForm(t *testing.T) {
 		t.Error("options are open that were not chosen")
 	}
 	b.Shows(b.Get("/sign?format=cades"), "<details open><summary>Дополнительно")
+}
+
+// TestZoneOfStamp checks that the mark in a PDF has its time in the zone of the installation, and names it.
+func TestZoneOfStamp(t *testing.T) {
+	t.Parallel()
+	s := tamgatest.Start(t, "--set", "messages.time_zone=Europe/Moscow")
+	b := pagetest.New(t, s)
+	b.SignIn("/sign", s.Dev.User.Login, s.Dev.User.Password)
+	fields := map[string]string{"certificate": "1", "stamp": "yes", "stamp_page": "1", "stamp_left": "20", "stamp_bottom": "30", "stamp_width": "120", "stamp_height": "60"}
+	p := b.Shows(b.Upload("/sign", fields, pagetest.File{Field: "file", Name: "a.pdf", Content: string(tamgatest.PDFOf(2000))}))
+	signed := b.Shows(b.Get(b.Find(p, pagetest.Result)[1])).Text
+	if text := judge.PDFViewers(t).Text([]byte(signed)); !strings.Contains(text, "(МСК)") {
+		t.Errorf("the mark names no zone:\n%s", text)
+	}
 }

@@ -4,13 +4,14 @@ package view
 
 import (
 	_ "embed"
-	"fmt"
 	"path"
 	"regexp"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
+
+	"tamga/internal/domain/notify"
 )
 
 // ZoneCookie has the name of the reader's time zone, which zoneScript sets.
@@ -59,24 +60,7 @@ func (w *Words) Location() *time.Location {
 
 // zoneName names the zone of a time as people know it.
 func (w *Words) zoneName(t time.Time) string {
-	t = t.In(w.Location())
-	name, offset := t.Zone()
-	switch {
-	case offset == 0 && (w.zone == nil || w.zone == time.UTC || name == "UTC"):
-		return "UTC"
-	case name == "MSK" && w.Language == "ru":
-		return "МСК"
-	case strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == "":
-		return name
-	}
-	sign, minutes := "+", offset/60
-	if minutes < 0 {
-		sign, minutes = "-", -minutes
-	}
-	if minutes%60 == 0 {
-		return fmt.Sprintf("UTC%s%d", sign, minutes/60)
-	}
-	return fmt.Sprintf("UTC%s%d:%02d", sign, minutes/60, minutes%60)
+	return notify.ZoneName(t.In(w.Location()), w.Language)
 }
 
 // A template is parsed once for a language, and its functions do not know the reader. So they write a mark with the
