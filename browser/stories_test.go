@@ -343,3 +343,21 @@ func TestEncryptForAnother(t *testing.T) {
 		})
 	}
 }
+
+// TestWaits has one page wait for a confirmation that another page gives. The first goes on by itself.
+func TestWaits(t *testing.T) {
+	s := start(t, "--set", "confirmation.codes.resend=1s")
+	l := looks[0]
+	people := s.people(tamgatest.NewUMS(s.Server), l, 0)
+	b := s.tab(t, l)
+	b.people = people
+	b.enter(careful)
+	b.open(value[string](b, `document.querySelector('main a[href^="/confirm/"]').pathname`))
+	at := value[string](b, `location.pathname`)
+	b.open("/signed?operation=" + strings.TrimPrefix(at, "/confirm/"))
+	b.wait(`[data-wait]`)
+	// The other page is a request of the same session.
+	value[bool](b, `fetch(`+quote(at)+`, {method: "POST", body: new URLSearchParams({decline: "yes"})}).then(a => a.ok)`)
+	b.until(`document.readyState === "complete" && document.querySelector("[data-state]") === null`)
+	b.see("Declined")
+}
