@@ -190,7 +190,7 @@ var errKind = fault.New(fault.InvalidParameters, "what, who: want one of the cho
 // auditTable shows entries, the newest first. logins are those of users that entries name by their
 // identifiers alone, reached the users whose pages the reader may see.
 func auditTable(w *view.Words, entries []audit.Entry, logins map[string]string, reached map[string]user.Info) table {
-	t := table{Title: "audit.title", Head: []string{"audit.at", "column.Login", "audit.operation", "audit.object", "audit.outcome", "audit.address", "audit.detail"}, Empty: "audit.none"}
+	t := table{Title: "audit.title", Head: []string{"audit.at", "audit.caller", "audit.operation", "audit.object", "audit.outcome", "audit.address"}, Empty: "audit.none"}
 	at := func(id string) string {
 		if _, has := reached[id]; !has {
 			return ""
@@ -198,12 +198,12 @@ func auditTable(w *view.Words, entries []audit.Entry, logins map[string]string, 
 		return personAt(id)
 	}
 	for _, e := range slices.Backward(entries) {
-		outcome := cell{Text: w.Outcome(e.Outcome)}
+		outcome := cell{Text: w.Outcome(e.Outcome), Tone: "good"}
 		switch {
 		case e.Phase == audit.Attempt:
-			outcome = cell{Key: "audit.attempt"}
+			outcome = cell{Key: "audit.attempt", Tone: "plain"}
 		case e.Outcome != audit.OK:
-			outcome.Bad, outcome.Beside = true, e.Outcome
+			outcome.Tone, outcome.Beside = "bad", e.Outcome
 		}
 		login := cmp.Or(e.Principal.Login, logins[e.Principal.UserID], e.Principal.UserID)
 		if e.Principal.Actor != "" {
@@ -213,7 +213,8 @@ func auditTable(w *view.Words, entries []audit.Entry, logins map[string]string, 
 		if login, ok := logins[e.Object]; ok {
 			object.Text = login
 		}
-		t.Rows = append(t.Rows, row{Cells: []cell{{At: e.At, Exact: true}, {Text: login, Address: at(e.Principal.UserID)}, {Audited: e.Operation}, object, outcome, {Text: w.Remote(e.Remote)}, {Text: e.Detail}}})
+		object.Soft = view.Visible(e.Detail)
+		t.Rows = append(t.Rows, row{Cells: []cell{{At: e.At, Exact: true}, {Text: login, Address: at(e.Principal.UserID)}, {Audited: e.Operation}, object, outcome, {Text: w.Remote(e.Remote)}}})
 	}
 	return t
 }

@@ -21,8 +21,8 @@ func TestAuditLog(t *testing.T) {
 	ru.Header.Set("Accept-Language", "ru")
 	en.Is(en.Get(pagetest.PersonAt(tamgatest.Missing)), 404)
 	const code = `<code class="hint">user_not_found</code>`
-	en.Shows(en.Get("/operator/audit?what=all"), "no such user "+code, "<td>done</td>")
-	ru.Shows(ru.Get("/operator/audit?what=views&failed=yes"), "нет такого пользователя "+code, "действия скрыты")
+	en.Shows(en.Get("/operator/audit?what=all"), "no such user</span> "+code, "done</span></td>")
+	ru.Shows(ru.Get("/operator/audit?what=views&failed=yes"), "нет такого пользователя</span> "+code, "действия скрыты")
 	if p := en.Shows(en.Get("/operator/audit"), "views of pages are hidden", "SignedIn"); strings.Contains(p.Text, code) || strings.Contains(p.Text, ">GetUserById") {
 		t.Errorf("the list of acts has views:\n%s", p.Text)
 	}
@@ -33,7 +33,7 @@ func TestAuditLog(t *testing.T) {
 		t.Errorf("the list of users has an entry of an operator:\n%s", p.Text)
 	}
 	en.Shows(en.Get("/operator/audit?who=server"), "AddUser", "command on the server")
-	if p := en.Shows(en.Get("/operator/audit?failed=yes&what=all"), code); strings.Contains(p.Text, "<td>done</td>") {
+	if p := en.Shows(en.Get("/operator/audit?failed=yes&what=all"), code); strings.Contains(p.Text, "done</span></td>") {
 		t.Errorf("the list of failures has a success:\n%s", p.Text)
 	}
 	en.Is(en.Get("/operator/audit?who=nobody"), 400)

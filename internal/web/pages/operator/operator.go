@@ -126,17 +126,17 @@ type office struct {
 }
 
 var offices = []office{
-	{view.Tab{Address: "/operator/people", Key: "people.title", Icon: "users"}, Operator, "operator.group.people"},
-	{view.Tab{Address: "/operator/requests", Key: "requests.title", Icon: "certificate"}, Operator, "operator.group.people"},
-	{view.Tab{Address: "/operator/operations", Key: "operations.title", Icon: "clock"}, Operator, "operator.group.people"},
-	{view.Tab{Address: "/operator/approvals", Key: "approvals.title", Icon: "pause"}, Operator, "operator.group.people"},
-	{view.Tab{Address: "/operator/groups", Key: "groups.title", Icon: "rules"}, Administrator, "operator.group.people"},
-	{view.Tab{Address: "/operator/installation", Key: "installation.title", Icon: "pulse"}, Auditor, "operator.group.service"},
-	{view.Tab{Address: "/operator/audit", Key: "audit.title", Icon: "journal"}, Auditor, "operator.group.service"},
-	{view.Tab{Address: "/operator/messages", Key: "messages.title", Icon: "send"}, Administrator, "operator.group.service"},
-	{view.Tab{Address: "/operator/tokens", Key: "tokens.title", Icon: "token"}, Administrator, "operator.group.service"},
-	{view.Tab{Address: "/operator/webhooks", Key: "webhooks.title", Icon: "link"}, Administrator, "operator.group.service"},
-	{view.Tab{Address: "/operator/services", Key: "services.title", Icon: "server"}, Auditor, "operator.group.service"},
+	{view.Tab{Address: "/operator/people", Key: "side.people", Icon: "users"}, Operator, "operator.group.people"},
+	{view.Tab{Address: "/operator/requests", Key: "side.requests", Icon: "certificate"}, Operator, "operator.group.people"},
+	{view.Tab{Address: "/operator/operations", Key: "side.operations", Icon: "clock"}, Operator, "operator.group.people"},
+	{view.Tab{Address: "/operator/approvals", Key: "side.held", Icon: "pause"}, Operator, "operator.group.people"},
+	{view.Tab{Address: "/operator/groups", Key: "side.groups", Icon: "rules"}, Administrator, "operator.group.people"},
+	{view.Tab{Address: "/operator/installation", Key: "side.state", Icon: "pulse"}, Auditor, "operator.group.service"},
+	{view.Tab{Address: "/operator/audit", Key: "side.audit", Icon: "journal"}, Auditor, "operator.group.service"},
+	{view.Tab{Address: "/operator/messages", Key: "side.messages", Icon: "send"}, Administrator, "operator.group.service"},
+	{view.Tab{Address: "/operator/tokens", Key: "side.tokens", Icon: "token"}, Administrator, "operator.group.service"},
+	{view.Tab{Address: "/operator/webhooks", Key: "side.webhooks", Icon: "link"}, Administrator, "operator.group.service"},
+	{view.Tab{Address: "/operator/services", Key: "side.services", Icon: "server"}, Auditor, "operator.group.service"},
 }
 
 // operatorView is what every page of operators has.
@@ -298,6 +298,8 @@ type cell struct {
 	Badges  []string // keys of marks beside it
 	Bad     bool     // the marks are warnings
 	Beside  string   // identifier after the text, small
+	Soft    string   // more about it, after the text
+	Tone    string   // the text is a state: good, bad or plain; "": it is not
 	Detail  string   // message of a failure, in English or in words of details
 	Code    bool
 }
@@ -361,7 +363,7 @@ func showCells(w *view.Words, list []cell) []shownCell {
 	for i := range list {
 		c := &list[i]
 		cells[i] = shownCell{Text: cellText(w, c), Address: c.Address, Code: c.Code}
-		if c.Audited != "" || c.Beside != "" || c.Detail != "" || c.Bad || len(c.Notes) > 0 || len(c.Badges) > 0 {
+		if c.Audited != "" || c.Beside != "" || c.Soft != "" || c.Tone != "" || c.Detail != "" || c.Bad || len(c.Notes) > 0 || len(c.Badges) > 0 {
 			cells[i].More = c
 		}
 	}

@@ -62,6 +62,7 @@ func (a *API) firstPasswords() field {
 		}
 	}
 	f.choices = append(f.choices, pick{Key: "register.password.none"})
+	f.value = f.choices[0].Value
 	return f
 }
 
