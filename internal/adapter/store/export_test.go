@@ -15,6 +15,7 @@ import (
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/signing"
 	"tamga/internal/domain/token"
+	"tamga/internal/domain/user"
 )
 
 // Bearers reads the bearers of tokens together, as callers do who come at the same time. On
@@ -238,4 +239,9 @@ func (s *Snapshot) Setting(t *testing.T, name string) (value string) {
 		t.Fatal(err)
 	}
 	return value
+}
+
+// RarestTerm returns the number of the term that a search begins with, when it counts words up to each of the bounds.
+func RarestTerm(ctx context.Context, s Users, bounds []int, terms []user.Term) (int, error) {
+	return s.rarestTerm(ctx, terms, bounds)
 }

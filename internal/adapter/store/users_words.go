@@ -173,7 +173,7 @@ func hasTerm(userID string, t user.Term, args []any, sources ...string) (string,
 const wordsAUser = 4
 
 // FindUsers implements user.SearchStore. The search of an operator of few users begins with these
-// users. For others it begins with the term that the fewest words have, as far as mostFound shows.
+// users. For others it begins with the term that the fewest words have, as far as wordCounts show.
 func (s Users) FindUsers(ctx context.Context, operatorID string, terms []user.Term, limit int, now time.Time) ([]user.Place, error) {
 	few, err := s.reachesFew(ctx, operatorID)
 	if err != nil {
@@ -183,7 +183,7 @@ func (s Users) FindUsers(ctx context.Context, operatorID string, terms []user.Te
 	first, query := usersFirst, people+"SELECT %s u.login_folded, u.id FROM people p CROSS JOIN users u WHERE u.id = p.id"
 	of := "u.id"
 	if !few {
-		if first, err = s.rarestTerm(ctx, terms); err != nil {
+		if first, err = s.rarestTerm(ctx, terms, wordCounts); err != nil {
 			return nil, err
 		}
 		var begin string
@@ -268,21 +268,31 @@ func (s Users) places(ctx context.Context, query string, args []any) ([]user.Pla
 	}, query, args...)
 }
 
-// rarestTerm returns the number of the term that the fewest words begin with. Of those with more words than
-// mostFound, it is the longest.
-func (s Users) rarestTerm(ctx context.Context, terms []user.Term) (first int, err error) {
+// wordCounts are up to how many words of a term a search counts, in rounds. A round that tells the terms apart is the last
+// one. The last count takes some 10 ms for a term; to begin with the wrong one of two frequent terms takes many times that. A
+// term with more words is one of 8 % of a million people, so that the first thousand matches are near.
+var wordCounts = []int{mostFound + 1, 8 * mostFound}
+
+// rarestTerm returns the number of the term that the fewest words begin with, counted up to each of the bounds. Of those
+// with more words it is the longest.
+func (s Users) rarestTerm(ctx context.Context, terms []user.Term, bounds []int) (first int, err error) {
 	if len(terms) == 1 {
 		return 0, nil
 	}
-	fewest := int64(mostFound + 2)
-	for i, t := range terms {
-		begin, args := begins("x.word", t, nil)
-		n, err := allUnprepared(ctx, s.DB, scalar[int64], fmt.Sprintf("SELECT COUNT(*) FROM (SELECT 1 FROM user_words x WHERE %s LIMIT %d) AS counted", begin, mostFound+1), args...)
-		if err != nil {
-			return 0, err
+	for _, most := range bounds {
+		fewest := int64(most) + 1
+		for i, t := range terms {
+			begin, args := begins("x.word", t, nil)
+			n, err := allUnprepared(ctx, s.DB, scalar[int64], fmt.Sprintf("SELECT COUNT(*) FROM (SELECT 1 FROM user_words x WHERE %s LIMIT %d) AS counted", begin, most), args...)
+			if err != nil {
+				return 0, err
+			}
+			if n[0] < fewest || n[0] == fewest && len(t[0]) > len(terms[first][0]) {
+				first, fewest = i, n[0]
+			}
 		}
-		if n[0] < fewest || n[0] == fewest && len(t[0]) > len(terms[first][0]) {
-			first, fewest = i, n[0]
+		if fewest < int64(most) {
+			return first, nil
 		}
 	}
 	return first, nil

@@ -6,6 +6,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -78,6 +79,40 @@ func TestWordsOfSources(t *testing.T) {
 			words("ива")
 			do(users.DeleteUser(t.Context(), "u"))
 			words("")
+		})
+	}
+}
+
+// TestRarestTerm checks that a search of two frequent beginnings begins with the rarer one, however many words both have.
+func TestRarestTerm(t *testing.T) {
+	for _, engine := range engines(t) {
+		t.Run(engine.name, func(t *testing.T) {
+			users := store.Users{DB: open(t, engine.migrated(t))}
+			if err := users.AddGroup(t.Context(), user.Group{Name: "Default"}); err != nil {
+				t.Fatal(err)
+			}
+			for i := range 12 { // all have a word with "ал", a third one with "зи"
+				name := "Алла"
+				if i%3 == 0 {
+					name += " Зина"
+				}
+				id := fmt.Sprint("u", i)
+				if err := users.AddUser(t.Context(), user.User{ID: id, Login: id, DisplayName: name, Group: "Default"}, id); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, c := range []struct {
+				bounds []int
+				terms  []user.Term
+				want   int
+			}{
+				{[]int{3, 10}, []user.Term{{"ал"}, {"зи"}}, 1}, {[]int{3, 10}, []user.Term{{"зи"}, {"ал"}}, 0}, {[]int{3}, []user.Term{{"ал"}, {"зина"}}, 1}, {[]int{3}, []user.Term{{"ал"}, {"зи"}}, 0},
+				{[]int{3, 10}, []user.Term{{"ал"}, {"зи"}, {"u5"}}, 2},
+			} {
+				if got, err := store.RarestTerm(t.Context(), users, c.bounds, c.terms); err != nil || got != c.want {
+					t.Errorf("%v: of %v it is number %d, want %d, %v", c.bounds, c.terms, got, c.want, err)
+				}
+			}
 		})
 	}
 }

@@ -80,7 +80,7 @@ func BenchmarkFindByWords(b *testing.B) {
 			service := &user.Service{Store: users, SearchStore: users, Now: time.Now}
 			person := crowdPerson(number / 2)
 			for _, text := range []string{
-				"ив", "фе", "ива пет", "иванов иван", "тимур фекла", "зинаида тимурович кузнецов", person, "p" + strconv.Itoa(number/2), "+7 900 " + strconv.Itoa(1_000_000+number/2), "нетникого", "иванов нетникого",
+				"ив", "фе", "ив ал", "ал зи", "ива пет", "иванов иван", "тимур фекла", "зинаида тимурович кузнецов", person, "p" + strconv.Itoa(number/2), "+7 900 " + strconv.Itoa(1_000_000+number/2), "нетникого", "иванов нетникого",
 			} {
 				for _, who := range []string{"all", "few"} {
 					b.Run(strings.ReplaceAll(text, " ", "_")+"/"+who, func(b *testing.B) {
