@@ -5,6 +5,7 @@ package operator_test
 import (
 	"fmt"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -49,4 +50,14 @@ func TestOverview(t *testing.T) {
 	demo, number := pagetest.PersonAt(w.Dev.User.ID), fmt.Sprint(w.Cert("gost2012-512", false).ID)
 	b.Shows(b.Post(demo+"/certificate-hold?of="+number, nil), "On hold", `action="`+demo+"/certificate-unhold?of="+number+`"><button class="btn quiet small">Undo`)
 	b.Shows(b.Get(demo), `action="`+demo+"/certificate-unhold?of="+number, "Certificates <span class=\"tag\">")
+
+	// What a revocation destroys is said before it, on the page and in the dialog.
+	b.Shows(b.Get(demo+"/certificate-revoke?of="+number), "without a time stamp they may be doubted", "This cannot be undone")
+	w.Command("user", "add", "only", "--group", "Default", "--password-file", tamgatest.PasswordFile(t))
+	w.Command("cert", "issue", "only")
+	only := b.Find(b.Get("/operator/people?q=only"), regexp.MustCompile(`href="(/operator/people/[0-9a-f-]{36})"`))[1]
+	b.Shows(b.Get(only+"/certificates"), `role="dialog"`, "The person then has no certificate to sign with", "To confirm, type <code>")
+	if p := b.Shows(b.Get(demo + "/certificates")); strings.Contains(p.Text, "no certificate to sign with") {
+		t.Error("a person with several certificates loses the last one")
+	}
 }

@@ -519,7 +519,7 @@ func (a *API) certificateCommands() []command {
 		return r, err
 	}
 	return []command{
-		{name: "certificate-revoke", operation: "RevokeCertificate", effects: does(effect.EndsAccess), fields: []field{f}, named: true, about: aboutOne, do: on(func(ctx context.Context, id int64, f rest.Form) error {
+		{name: "certificate-revoke", operation: "RevokeCertificate", effects: does(effect.EndsAccess), fields: []field{f}, named: true, about: aboutOne, ends: a.revokeEnds, do: on(func(ctx context.Context, id int64, f rest.Form) error {
 			reason, err := strconv.Atoi(f.Get("reason"))
 			if err != nil || !slices.Contains(reasons, reason) {
 				return fault.New(fault.InvalidParameters, "reason: want one of the list")
@@ -540,6 +540,31 @@ func (a *API) certificateCommands() []command {
 			return a.Active.Cancel(ctx, audit.Principal{UserID: o.ID}, o.Of)
 		})},
 	}
+}
+
+// revokeEnds says what the revocation of a certificate ends besides: the last one to sign with, and access to messages.
+func (a *API) revokeEnds(ctx context.Context, o *object) ([]ending, error) {
+	list, err := a.Keys.List(ctx, o.ID)
+	if err != nil {
+		return nil, err
+	}
+	var ends []ending
+	others, signs := 0, false
+	for _, c := range list {
+		this, active := strconv.FormatInt(c.ID, 10) == o.Of, c.Status == keys.Active || c.Status == keys.Hold
+		switch {
+		case this && c.ForEncryption() && a.Keys.RefuseEnded:
+			ends = append(ends, ending{"ends.messages", 1})
+		case this && !c.ForEncryption():
+			signs = true
+		case !this && active && !c.ForEncryption():
+			others++
+		}
+	}
+	if signs && others == 0 {
+		ends = append(ends, ending{"ends.last", 1})
+	}
+	return ends, nil
 }
 
 // aboutOperation describes an operation under way of a user, or one that was cancelled: the form of a
