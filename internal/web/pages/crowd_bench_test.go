@@ -112,6 +112,8 @@ func readPages(b *testing.B, dir, address string, users int, flags ...string) {
 		}},
 		{"all", []string{
 			"/operator", "/operator/people", "/operator/people?after=user5", "/operator/people/new", "/operator/people/ID", "/operator/people/ID/history", "/operator/people/ID/lock",
+			"/operator/people/ID/sign-in", "/operator/people/ID/certificates", "/operator/people/ID/devices", "/operator/people/ID/operations", "/operator/people/ID/rules", "/operator/people/ID/account",
+			"/operator/people?q=user777", "/operator/people/import", "/operator/audit?what=all", "/operator/audit?failed=yes", "/operator/audit?what=views",
 			"/operator/requests", "/operator/operations", "/operator/approvals", furnished.Change, "/operator/groups", "/operator/groups?after=group+4", "/operator/groups/group-access?of=Default",
 			"/operator/audit", "/operator/messages", "/operator/messages?state=dead", "/operator/messages?state=pending", "/operator/messages/preview",
 			"/operator/tokens", "/operator/tokens?free=yes", "/operator/tokens/token-import", "/operator/webhooks", "/operator/webhooks/webhook-add",
