@@ -139,3 +139,32 @@ func (b *tab) reachable() {
 		b.Errorf("of %d links in tables, these are outside the window: %q", n, far)
 	}
 }
+
+// TestOperatorDecides has an operator compare a request with the record on a narrow phone without scripts, and approve
+// it after a tick.
+func TestOperatorDecides(t *testing.T) {
+	s := start(t, "--set", "certificates.approval=operator")
+	demo := s.tab(t, looks[0])
+	demo.signIn("/certificates/request", s.Dev.User.Login, s.Dev.User.Password)
+	demo.fill(`input[id="name.2.5.4.3"]`, "Фёдоров Александр Ильич")
+	demo.press(`main form[method=post] button:not([name])`)
+	demo.wait(`a[href^="/certificate-requests/"]`)
+
+	wide := s.tab(t, looks[1])
+	wide.signIn("/operator/requests", s.Dev.Operator.Login, s.Dev.Operator.Password)
+	wide.press(`main a[href*="/request-approve"]`)
+	wide.see("Имя в запросе отличается от карточки")
+	wide.check("operator-request")
+
+	b := s.tab(t, look{name: "narrow-ru-no-script", language: "ru", width: 320, phone: true, noScript: true})
+	b.signIn("/operator/requests", s.Dev.Operator.Login, s.Dev.Operator.Password)
+	b.press(`main a[href*="/request-approve"]`)
+	b.see("Что просят и что известно")
+	b.check("operator-request")
+	b.press(`input[name=seen]`)
+	b.fill(`input[name=document]`, "Паспорт 45 00 000000, 29.11.2026")
+	b.press(`form[action*="/request-approve"] button`)
+	b.see("Запрос одобрен.")
+	demo.open("/certificates")
+	demo.see("Фёдоров Александр Ильич")
+}

@@ -495,7 +495,15 @@ func (a *API) askCommand(ctx context.Context, d *command, o *object) (view.View,
 			return view.View{}, err
 		}
 	}
-	return a.office(ctx, cmp.Or(d.template, "command"), d.titleKey(), "", v), nil
+	shown := a.office(ctx, cmp.Or(d.template, "command"), d.titleKey(), "", v)
+	if v.Request != nil { // the list that it belongs to, wherever it is shown
+		for _, g := range shown.Side {
+			for i := range g.Tabs {
+				g.Tabs[i].Here = g.Tabs[i].Address == "/operator/requests"
+			}
+		}
+	}
+	return shown, nil
 }
 
 // fill writes what was typed into the form of a command. Secrets and codes are typed again, and files

@@ -404,7 +404,7 @@ func TestOperatorLock(t *testing.T) {
 // TestInstallationPages goes through what administrators do, and what auditors see.
 func TestInstallationPages(t *testing.T) {
 	t.Parallel()
-	w := tamgatest.StartUMS(t)
+	w := tamgatest.StartUMS(t, "--set", "messages.time_zone=UTC")
 	b := pagetest.Operator(w, w.Dev.Operator.Login)
 	b.Shows(b.SendCommand("/operator/groups/group-add", url.Values{"group": {"Sales"}, "about": {pagetest.HostileText}}), "The group is added", "Sales", html.EscapeString(pagetest.HostileText))
 	b.Shows(b.SendCommand("/operator/groups/group-access?of=Sales", url.Values{"actions": {"ChangePin"}, "fixed": {"true"}}), "The policy is changed")
@@ -595,7 +595,7 @@ func TestOperatorRequests(t *testing.T) {
 		foreign.Is(foreign.Post(look, nil), 404)
 		// The operator sees all that is certified, and first what is not what the record says.
 		p = b.Shows(b.Get(look), "The name in the request is not the one in the record", `differs</span></th><td><span class="differs">`+html.EscapeString(pagetest.HostileText)+`</span></td><td>demo</td>`,
-			`<span class="differs">Head of sales</span></td><td><span class="soft">nothing</span>`, `name="seen" value="yes" required`, "request-reject")
+			`<span class="differs">Head of sales</span></td><td><span class="soft">nothing</span>`, `name="seen" value="yes" required`, "request-reject", `<a href="/operator/requests" aria-current="page">`)
 		if first := strings.Index(p.Text, `class="differs"`); first > strings.Index(p.Text, "Algorithm</th>") {
 			t.Error("what differs is not first")
 		}

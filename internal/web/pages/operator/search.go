@@ -252,8 +252,10 @@ func (s *logSearch) read(ctx context.Context, log AuditLog, limit, walk int) (li
 	if s.has == nil {
 		return log.Read(ctx, s.AuditQuery, limit)
 	}
-	for looked := 0; len(list) < limit && looked < walk; looked += logBatch {
-		entries, next, err := log.Read(ctx, s.AuditQuery, logBatch)
+	// Most entries match, or few do: the first batch is a small one.
+	for looked, batch := 0, min(2*limit, logBatch); len(list) < limit && looked < walk; batch = min(2*batch, logBatch) {
+		looked += batch
+		entries, next, err := log.Read(ctx, s.AuditQuery, batch)
 		if err == nil {
 			entries, err = s.has(ctx, entries)
 		}
