@@ -359,6 +359,7 @@ func TestOperatorApprovals(t *testing.T) {
 	// From now on the user has a factor, and what weakens it waits.
 	ours.Shows(ours.SendCommand(at+"/email-confirm?of="+url.QueryEscape(email), nil))
 	ours.Is(ours.SendCommand(at+"/method-add-otpviaemail", url.Values{"level": {"1"}}), 400, "this takes effect only after a delay")
+	ours.Shows(ours.Get(at), "Needs attention", `href="/operator/approvals/`, "waits for its time")                       // the record says so
 	ours.Shows(ours.SendCommand(at+"/policy-operation", url.Values{"actions": {"SignDocument"}}), "after a confirmation") // asks for more
 	ours.Is(ours.SendCommand(at+"/policy-operation", nil), 400, "this takes effect only after a delay")
 	ours.Is(ours.SendCommand(at+"/policy-operation", url.Values{"actions": {"ChangePin"}}), 400, "this takes effect only after a delay")

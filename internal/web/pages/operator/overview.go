@@ -28,11 +28,15 @@ func (a *API) person(ctx context.Context, r onPerson) (view.View, error) {
 	}
 	who, w := rest.Caller(ctx), view.VisitorOf(ctx).Words
 	v.Lead = &overview{}
-	var requests, ways, certificates []item
+	var requests, held, ways, certificates []item
 	devices := 0
 	err = view.Concurrently(
 		func() (err error) {
 			requests, err = a.requestsAbout(ctx, info)
+			return err
+		},
+		func() (err error) {
+			held, err = a.heldFor(ctx, w, info)
 			return err
 		},
 		func() (err error) {
@@ -73,10 +77,10 @@ func (a *API) person(ctx context.Context, r onPerson) (view.View, error) {
 	if err != nil {
 		return view.View{}, err
 	}
-	for _, list := range [][]item{locked, requests, ways, certificates} {
+	for _, list := range [][]item{locked, held, requests, ways, certificates} {
 		v.Lead.Attention = append(v.Lead.Attention, list...)
 	}
-	v.Tabs[2].Count, v.Tabs[3].Count = len(v.Lead.Certificates), devices
+	v.Tabs[tabCertificates].Count, v.Tabs[tabDevices].Count = len(v.Lead.Certificates), devices
 	return a.shown(ctx, v, r)
 }
 
@@ -98,6 +102,18 @@ func (a *API) lockOf(ctx context.Context, w *view.Words, u user.Info) (list []it
 	}
 	one.Commands, err = a.acts(ctx, objectOf(u), command)
 	return []item{one}, err
+}
+
+// heldFor are the changes of a user that a delay holds.
+func (a *API) heldFor(ctx context.Context, w *view.Words, u user.Info) (list []item, err error) {
+	held, err := a.Approvals.OfUser(ctx, u.ID)
+	for _, h := range held {
+		list = append(list, item{
+			Icon: "pause", Kind: "warn", Title: w.Audited(h.Operation), Hint: w.Text(approvalState(&h).Key) + ", " + w.Text("person.until", w.When(h.ExpiresAt)),
+			Commands: []link{{Address: "/operator/approvals/" + h.ID, Key: "requests.look"}},
+		})
+	}
+	return list, err
 }
 
 // requestsAbout are the requests of a user that wait.

@@ -50,6 +50,7 @@ func TestOverview(t *testing.T) {
 	demo, number := pagetest.PersonAt(w.Dev.User.ID), fmt.Sprint(w.Cert("gost2012-512", false).ID)
 	b.Shows(b.Post(demo+"/certificate-hold?of="+number, nil), "On hold", `action="`+demo+"/certificate-unhold?of="+number+`"><button class="btn quiet small">Undo`)
 	b.Shows(b.Get(demo), `action="`+demo+"/certificate-unhold?of="+number, "Certificates <span class=\"tag\">")
+	b.Shows(b.Get(demo+"/rules"), "Certificates <span class=\"tag\">")
 
 	// What a revocation destroys is said before it, on the page and in the dialog.
 	b.Shows(b.Get(demo+"/certificate-revoke?of="+number), "without a time stamp they may be doubted", "This cannot be undone")

@@ -74,6 +74,12 @@ var personTabs = []personTab{
 	{at: "/account", key: "person.account", hidden: true, sections: func(a *API) []section { return []section{a.personAccount} }},
 }
 
+// Places of pages with counts in the list of pages, where the first page is before personTabs.
+const (
+	tabCertificates = 2
+	tabDevices      = 3
+)
+
 // onPerson asks for a page of a record. Of is what Done was done to.
 type onPerson struct {
 	ID   string `path:"id"`
@@ -109,7 +115,20 @@ func (a *API) record(ctx context.Context, id, at string) (v personView, info use
 		}
 	}
 	v.Tabs = append(v.Tabs, view.Tab{Address: personAt(info.ID) + "/history", Key: "history.title", Here: at == "/history"})
-	return v, info, nil
+	if at == "" { // the first page counts what it lists
+		return v, info, nil
+	}
+	return v, info, view.Concurrently(
+		func() error {
+			list, err := a.Keys.List(ctx, info.ID)
+			v.Tabs[tabCertificates].Count = len(list)
+			return err
+		},
+		func() error {
+			has, err := a.Devices.Info(ctx, who, info.ID)
+			v.Tabs[tabDevices].Count = len(has.Devices)
+			return err
+		})
 }
 
 // shown returns a page of a record.
