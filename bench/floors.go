@@ -67,6 +67,18 @@ var floors = map[string]floor{
 
 	"CMS detached, 1 KiB, 2012-256 CryptoPro-A":            {2.5, 1.2, bytes64},
 	"CMS detached, 100 MiB, 2012-256 CryptoPro-A":          {2.5, 0.9, bytes64},
+	"encrypt CMS, 1 KiB, 28147-89":                         {3, 1.3, bytes64},
+	"decrypt CMS, 1 KiB, 28147-89":                         {3, 1.3, bytes64},
+	"encrypt CMS, 1 KiB, Kuznyechik":                       {3, 1.5, bytes64},
+	"decrypt CMS, 1 KiB, Kuznyechik":                       {3, 1, bytes64},
+	"encrypt CMS, 1 KiB, Kuznyechik OMAC":                  {3, 1, bytes64},
+	"decrypt CMS, 1 KiB, Kuznyechik OMAC":                  {3, 0, bytes64},
+	"encrypt CMS, 100 MiB, 28147-89":                       {1, 0, bytes64},
+	"decrypt CMS, 100 MiB, 28147-89":                       {5, 0, bytes64},
+	"encrypt CMS, 100 MiB, Kuznyechik":                     {5, 0, bytes64},
+	"decrypt CMS, 100 MiB, Kuznyechik":                     {5, 0, bytes64},
+	"encrypt CMS, 100 MiB, Kuznyechik OMAC":                {1.5, 0, bytes64},
+	"decrypt CMS, 100 MiB, Kuznyechik OMAC":                {1.5, 0, bytes64},
 	"Kuznyechik CTR, 1 MiB":                                {1, 0, nil},
 	"Magma CTR, 1 MiB":                                     {1, 0, nil},
 	"Kuznyechik MGM, 1 MiB, to two passes of engine's CTR": {2, 0, clmul},
@@ -113,5 +125,7 @@ ADX alone every work is measured, and some floors are lower.
 "to nettle": the peer is nettle, not gost-engine.
 Signatures include the check of gost3410 against hardware faults. CMS does not include the
 verification against the certificate unless the name says so. It costs as much as "verify with a known key".
+Encryption has one recipient by key transport. The engine reads messages of Kuznyechik with shorter sections than
+it writes with: it does the work of decryption, and its results are wrong behind the first one.
 The engine has no MGM. MGM enciphers every block twice, so it is compared with two passes
 of the engine's CTR. Our ciphers run in constant time; those of the engine look up tables by secrets.`

@@ -291,7 +291,7 @@ func median(x []float64) float64 {
 // works returns all works, in the order of the table.
 func works() ([]work, error) {
 	all := hashWorks()
-	for _, more := range []func() ([]work, error){signatureWorks, messageWorks, cipherWorks} {
+	for _, more := range []func() ([]work, error){signatureWorks, messageWorks, encryptionWorks, cipherWorks} {
 		w, err := more()
 		if err != nil {
 			return nil, err

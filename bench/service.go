@@ -48,6 +48,8 @@ var serviceRuns = []struct {
 		{benchmark: "BenchmarkHTTP/OCSP", unit: multiple, most: 13},
 		{benchmark: "BenchmarkHTTP/two-steps-1KiB", unit: multiple, most: 62},
 		{benchmark: "BenchmarkHTTP/v2-100-stored", unit: multiple, most: 24},
+		{benchmark: "BenchmarkHTTP/decrypt-1KiB-28147-89", unit: multiple, most: 40},
+		{benchmark: "BenchmarkHTTP/decrypt-1KiB-Kuznyechik", unit: multiple, most: 40},
 	}},
 	{"^BenchmarkMemory$", "5x", []serviceFloor{
 		{benchmark: "BenchmarkMemory/detached-1GiB", unit: "of-hash", least: 0.75},

@@ -212,6 +212,15 @@ func newBenchServer(b *testing.B, program string, more []string) *benchServer {
 		s.rows = append(s.rows, benchRow{name: row.name, clients: 32, signatures: 1, anonymous: true, address: s.server.URL + row.path, body: row.body})
 	}
 
+	for _, algorithm := range []string{"28147-89", "Kuznyechik"} {
+		of, ending := map[string]any{"Type": "CMS", "Certificates": [][]byte{s.encryptionCertificate(b)}, "Parameters": map[string]string{"Algorithm": algorithm}}, "-1KiB-"+algorithm
+		encrypt := map[string]any{"Content": document, "Encryption": of}
+		add(benchRow{name: "encrypt" + ending, clients: 32, signatures: 1}, s.server.Dev.BaseURL+"/api/documents/encrypt", encrypt)
+		message := s.server.Signed("POST", "/api/documents/encrypt", s.token, encrypt)
+		add(benchRow{name: "decrypt" + ending, clients: 32, signatures: 1}, s.server.Dev.BaseURL+"/api/documents/decrypt",
+			map[string]any{"Content": message, "Decryption": map[string]any{"Type": "CMS", "CertificateId": 0, "PinCode": ""}})
+	}
+
 	s.rows = append(s.rows, s.twoSteps(b, document), s.confirmed(b, document), s.storedDocuments(b, document, plain))
 
 	binaries := make([]map[string]any, 1000)

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"crypto/rand"
 	"encoding/json"
+	"encoding/pem"
 	"fmt"
 	"io"
 	"net/http"
@@ -95,6 +96,13 @@ func (s *benchServer) twoSteps(b *testing.B, document []byte) benchRow {
 		}
 		return postJSON(client, base+"postsign", token, map[string]any{"CacheObjectId": prepared.CacheObjectID, "SignatureValue": value}, nil)
 	}}
+}
+
+// encryptionCertificate returns the certificate of the user for encryption, DER.
+func (s *benchServer) encryptionCertificate(b *testing.B) []byte {
+	b.Helper()
+	block, _ := pem.Decode(tamgatest.ReadFile(b, s.server.Path("certs/7.pem")))
+	return block.Bytes
 }
 
 // confirmed is an operation on one document that its user confirms by a code. One user confirms one operation after
