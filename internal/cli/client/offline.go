@@ -75,7 +75,10 @@ func (d *Decrypt) here(c *cli.Console, jobs []encryptJob, originator *x509gost.C
 	done := make([]outputFile, 0, len(jobs))
 	for _, job := range jobs {
 		one, err := d.openWith(c, job, own, originator)
-		if err != nil && len(jobs) == 1 || c.Context.Err() != nil {
+		if c.Context.Err() != nil {
+			return c.Context.Err()
+		}
+		if err != nil && len(jobs) == 1 {
 			return err
 		}
 		if err != nil {
