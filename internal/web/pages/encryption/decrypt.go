@@ -147,6 +147,11 @@ func (a *API) decrypt(ctx context.Context, docs *rest.Documents[*document.Intake
 		return to, nil
 	}
 	refused := err
+	if s.problems == nil && s.certificate == "" && fault.Is(err, fault.InvalidCertificate) { // it is about a file
+		if f, ok := fault.As(err); ok {
+			s.problems = problems{"file": sayProblem(view.VisitorOf(ctx).Words, fault.New(fault.InvalidContent, f.Message))}
+		}
+	}
 	if s.problems == nil {
 		if s.problems, err = problemOf(view.VisitorOf(ctx).Words, err, s.stored, decryptFields); err != nil {
 			return nil, err

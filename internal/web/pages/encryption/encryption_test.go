@@ -113,7 +113,7 @@ func TestEncryptForAnother(t *testing.T) {
 	}
 
 	// The sender did not encrypt for themselves.
-	b.Is(b.Upload("/decrypt", nil, pagetest.File{Field: "file", Name: "Акт.txt.enc", Content: made["Акт.txt.enc"]}), 400, "none of your certificates")
+	b.Is(b.Upload("/decrypt", nil, pagetest.File{Field: "file", Name: "Акт.txt.enc", Content: made["Акт.txt.enc"]}), 400, `id="file-problem"`, "none of your certificates")
 	looked := other.Shows(other.Upload("/decrypt", fields{"do": "look"}, pagetest.File{Field: "file", Name: "Акт.txt.enc", Content: made["Акт.txt.enc"]}, pagetest.File{Field: "file", Name: "Склад.zip.enc", Content: made["Склад.zip.enc"]}, pagetest.File{Field: "file", Name: "no.txt", Content: "no message"}),
 		"Opens with the certificate", "supported")
 	ids := stored.FindAllStringSubmatch(looked.Text, -1)

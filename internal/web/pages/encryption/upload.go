@@ -63,7 +63,7 @@ func (a *API) read(ctx context.Context, docs *rest.Documents[*document.Intake], 
 	tooMany := fault.Newf(fault.InvalidParameters, "at most %d files are taken at once", view.MaxFiles)
 	var sent []document.New
 	form := view.Upload[*document.Intake]{
-		Most: maxFields, Folder: "folder", Small: small,
+		Most: maxFields, Folder: "folder", At: a.Now(), Small: small,
 		Take: func(name string, content []byte) error {
 			if len(content) > 0 {
 				u.small = append(u.small, smallFile{name, content})

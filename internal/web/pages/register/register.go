@@ -8,6 +8,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -124,7 +125,7 @@ func (a *API) list(ctx context.Context, r form) (view.View, error) {
 	}
 	for _, c := range names.list {
 		id := strconv.FormatInt(c.ID, 10)
-		v.Certificates = append(v.Certificates, view.Option{Value: id, Text: c.Name + " · " + w.Text("certificate.to", w.Day(c.NotAfter)), Chosen: id == r.Certificate})
+		v.Certificates = append(v.Certificates, view.Option{Value: id, Text: c.Name + " · " + w.Text("certificate.to", w.Day(c.NotAfter)) + " · " + c.Serial, Chosen: id == r.Certificate})
 	}
 	values := r.values()
 	for _, p := range periods {
@@ -167,6 +168,9 @@ func (a *API) list(ctx context.Context, r form) (view.View, error) {
 			return view.View{}, err
 		}
 		v.Operations[n-1].Documents = append(v.Operations[n-1].Documents, d)
+	}
+	for i := range v.Operations { // the newest operation first, but the files of each in their order
+		slices.Reverse(v.Operations[i].Documents)
 	}
 	if before > 0 {
 		values = r.values()

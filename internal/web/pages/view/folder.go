@@ -6,6 +6,7 @@ import (
 	"archive/zip"
 	"path"
 	"strings"
+	"time"
 
 	"tamga/internal/domain/fault"
 	"tamga/internal/web/rest"
@@ -22,16 +23,17 @@ type folder[S rest.Sink[S]] struct {
 	name    string // of the folder
 	content S
 	zip     *zip.Writer
+	at      time.Time
 	files   int
 	taken   map[string]map[string]bool // names in lower case, by their folders
 }
 
-func newFolder[S rest.Sink[S]](docs *rest.Documents[S]) (*folder[S], error) {
+func newFolder[S rest.Sink[S]](docs *rest.Documents[S], at time.Time) (*folder[S], error) {
 	content, err := docs.New()
 	if err != nil {
 		return nil, err
 	}
-	return &folder[S]{content: content, zip: zip.NewWriter(content), taken: map[string]map[string]bool{}}, nil
+	return &folder[S]{at: at, content: content, zip: zip.NewWriter(content), taken: map[string]map[string]bool{}}, nil
 }
 
 // add adds a file with the path that the browser has sent. No part of the path leads out of the folder.
@@ -61,7 +63,7 @@ func (f *folder[S]) add(p *rest.Part) error {
 	}
 	name := FreeName(parts[len(parts)-1], f.taken[dir])
 	f.taken[dir][strings.ToLower(name)] = true
-	to, err := f.zip.Create(path.Join(dir, name))
+	to, err := f.zip.CreateHeader(&zip.FileHeader{Name: path.Join(dir, name), Method: zip.Deflate, Modified: f.at})
 	if err != nil {
 		return err
 	}

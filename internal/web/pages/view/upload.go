@@ -5,6 +5,7 @@ package view
 import (
 	"io"
 	"strings"
+	"time"
 
 	"tamga/internal/domain/fault"
 	"tamga/internal/web/rest"
@@ -33,8 +34,9 @@ type Upload[S rest.Sink[S]] struct {
 	Most int64 // bytes of the other fields and of small files
 	Each func(field, name string, content S) error
 
-	Folder string // field for a folder, whose files become one archive: Each gets it after all files
-	Small  string // field for small files
+	Folder string    // field for a folder, whose files become one archive: Each gets it after all files
+	At     time.Time // of the files in the archive
+	Small  string    // field for small files
 	// Take gets each file of Small.
 	Take func(name string, content []byte) error
 
@@ -94,7 +96,7 @@ func (u *Upload[S]) file(p *rest.Part, docs *rest.Documents[S]) (err error) {
 		return u.Take(baseName(p.FileName), []byte(content))
 	case u.Folder != "" && p.Name == u.Folder:
 		if u.folder == nil {
-			if u.folder, err = newFolder(docs); err != nil {
+			if u.folder, err = newFolder(docs, u.At); err != nil {
 				return err
 			}
 		}
