@@ -106,7 +106,7 @@ func (s *Services) newPages(trial *pages.Trial, operations *signing.Operations, 
 	}
 	recipients := domain.Scope(s.Config.Pages.Recipients)
 	d.Encryption = encryption.Deps{
-		Messages: messagesOfPages{messages, s.Operations}, Documents: documents, Certificates: s.Keys, Most: int64(s.Config.Pages.Upload), Kept: s.Config.Documents.TemporaryLife,
+		Messages: messagesOfPages{messages, s.Operations}, Documents: documents, Certificates: s.Keys, Most: int64(s.Config.Pages.Upload), Ended: s.Config.Decryption.EndedCertificates, Kept: s.Config.Documents.TemporaryLife,
 		Directory: &domain.Directory{People: s.Users, Keys: s.Keys, Scope: recipients, Now: s.DB.Now}, Searches: recipients != domain.ScopeNone,
 	}
 	proofs := s.Proofs()

@@ -108,10 +108,14 @@ type Signature struct {
 type RegisterQuery struct {
 	Text         string // words of the name, a digest or the identifier of an operation, or the beginning of one
 	Certificate  int64
+	Method       string // of the confirmation; Unconfirmed: without one; "": any
 	Since, Until time.Time
 	Before       int64 // position to go on from; 0: the newest
 	Far          bool  // looks at many more entries of the log
 }
+
+// Unconfirmed is RegisterQuery.Method for signatures without a confirmation.
+const Unconfirmed = "none"
 
 // RegisterLog reads the audit log.
 type RegisterLog interface {
@@ -157,7 +161,7 @@ func (r *Register) Read(ctx context.Context, who audit.Principal, q RegisterQuer
 }
 
 // plain reports whether every entry of the period fits.
-func (q *RegisterQuery) plain() bool { return q.Text == "" && q.Certificate == 0 }
+func (q *RegisterQuery) plain() bool { return q.Text == "" && q.Certificate == 0 && q.Method == "" }
 
 // fits returns the function that says whether an entry is sought.
 func (q *RegisterQuery) fits() (func(s *Signature) bool, error) {
@@ -173,6 +177,8 @@ func (q *RegisterQuery) fits() (func(s *Signature) bool, error) {
 	return func(s *Signature) bool {
 		switch {
 		case q.Certificate != 0 && s.Certificate != q.Certificate:
+			return false
+		case q.Method == Unconfirmed && s.Method != "" || q.Method != "" && q.Method != Unconfirmed && s.Method != q.Method:
 			return false
 		case text == "":
 			return true

@@ -57,6 +57,7 @@ type Deps struct {
 	Now          func() time.Time
 
 	ClientID string        // of the pages
+	Ended    bool          // certificates that have ended decrypt, too
 	Searches bool          // people can be found, not only the reader
 	Most     int64         // largest body of an upload, in bytes
 	Kept     time.Duration // how long files are stored

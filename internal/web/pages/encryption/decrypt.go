@@ -28,10 +28,11 @@ type decryptView struct {
 	MaxBytes view.Bytes
 	Kept     time.Duration
 
-	Certificates []view.Option // besides the choice by the message; nil: the reader has one at most
-	None         bool          // the reader has no certificate
-	PIN          bool          // one of the keys that may be used has one
-	Sender       string        // name of the certificate of the sender, "" for none
+	Certificates []view.Option      // besides the choice by the message; nil: the reader has one at most
+	None         bool               // the reader has no certificate
+	Own          []view.Certificate // that decrypt
+	PIN          bool               // one of the keys that may be used has one
+	Sender       string             // name of the certificate of the sender, "" for none
 	SenderDER    string
 	Changed      bool // the folded part has a choice, so it is shown
 }
@@ -72,6 +73,9 @@ func (a *API) decryptViewOf(ctx context.Context, s *decryptState) (v decryptView
 	w := view.VisitorOf(ctx).Words
 	for _, c := range list {
 		byID[c.ID] = c
+		if c.Usable || a.Ended {
+			v.Own = append(v.Own, c)
+		}
 		id := strconv.FormatInt(c.ID, 10)
 		if len(list) > 1 {
 			v.Certificates = append(v.Certificates, view.Option{Value: id, Text: c.Name + " · " + w.Text("certificate.to", w.Day(c.NotAfter)) + " · " + c.Serial, Chosen: id == s.certificate})

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"tamga/internal/domain/confirm"
 	"tamga/internal/domain/document"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/signing"
@@ -32,6 +33,7 @@ type form struct {
 	Since       string `query:"since"`
 	Until       string `query:"until"` // the whole day
 	Certificate string `query:"certificate"`
+	Method      string `query:"method"`
 	Before      int64  `query:"before"`
 	Far         string `query:"far"` // looks at many more entries
 	Format      string `query:"format"`
@@ -45,7 +47,7 @@ var periods = []struct {
 
 // query returns what the form selects.
 func (f *form) query(w *view.Words, now time.Time) (q signing.RegisterQuery, err error) {
-	q = signing.RegisterQuery{Text: f.Text, Before: f.Before, Far: f.Far != ""}
+	q = signing.RegisterQuery{Text: f.Text, Method: f.Method, Before: f.Before, Far: f.Far != ""}
 	for _, p := range periods {
 		if p.Name == f.Period && p.days > 0 {
 			q.Since = now.AddDate(0, 0, -p.days)
@@ -73,7 +75,7 @@ func (f *form) query(w *view.Words, now time.Time) (q signing.RegisterQuery, err
 // values returns the form for an address, without the position.
 func (f *form) values() url.Values {
 	v := url.Values{}
-	for name, value := range map[string]string{"q": f.Text, "period": f.Period, "since": f.Since, "until": f.Until, "certificate": f.Certificate} {
+	for name, value := range map[string]string{"q": f.Text, "period": f.Period, "since": f.Since, "until": f.Until, "certificate": f.Certificate, "method": f.Method} {
 		if value != "" {
 			v.Set(name, value)
 		}
@@ -86,6 +88,7 @@ type listView struct {
 	Form         *form
 	Periods      []view.Tab
 	Certificates []view.Option
+	Methods      []view.Option
 	Operations   []operationView
 	Total        int
 	Next         string // address of older entries, "" for none
@@ -115,7 +118,7 @@ type documentView struct {
 
 func (a *API) list(ctx context.Context, r form) (view.View, error) {
 	w := view.VisitorOf(ctx).Words
-	v := listView{Form: &r, More: r.Since+r.Until+r.Certificate != ""}
+	v := listView{Form: &r, More: r.Since+r.Until+r.Certificate+r.Method != ""}
 	shown := func() view.View {
 		return view.View{Template: "register/list", Title: "signatures.title", Content: v}
 	}
@@ -126,6 +129,13 @@ func (a *API) list(ctx context.Context, r form) (view.View, error) {
 	for _, c := range names.list {
 		id := strconv.FormatInt(c.ID, 10)
 		v.Certificates = append(v.Certificates, view.Option{Value: id, Text: c.Name + " · " + w.Text("certificate.to", w.Day(c.NotAfter)) + " · " + c.Serial, Chosen: id == r.Certificate})
+	}
+	for _, name := range append([]string{signing.Unconfirmed}, confirm.MethodNames()...) {
+		text := w.TextOr("confirm.way."+name, name)
+		if name == signing.Unconfirmed {
+			text = w.Text("register.unconfirmed")
+		}
+		v.Methods = append(v.Methods, view.Option{Value: name, Text: text, Chosen: name == r.Method})
 	}
 	values := r.values()
 	for _, p := range periods {

@@ -62,7 +62,7 @@ func TestRegister(t *testing.T) {
 	for _, c := range []struct {
 		address string
 		want    int
-	}{{"?period=week", 3}, {"?until=2020-01-01", 0}, {"?since=2020-01-01", 3}, {"?certificate=1", 3}, {"?certificate=2", 0}} {
+	}{{"?period=week", 3}, {"?until=2020-01-01", 0}, {"?since=2020-01-01", 3}, {"?certificate=1", 3}, {"?certificate=2", 0}, {"?method=otpviasms", 1}, {"?method=none", 2}, {"?method=mydss", 0}} {
 		if got := len(records(b.Shows(b.Get("/signatures" + c.address)))); got != c.want {
 			t.Errorf("%s has %d signatures, want %d", c.address, got, c.want)
 		}
