@@ -226,7 +226,7 @@ func (s Users) distinctPlaces(ctx context.Context, query string, args []any, lim
 
 // NamedUsers implements user.SearchStore.
 func (s Users) NamedUsers(ctx context.Context, groups []string, terms []user.Term, limit int) ([]user.User, error) {
-	first, err := s.rarestTerm(ctx, terms)
+	first, err := s.rarestTerm(ctx, terms, wordCounts)
 	if err != nil {
 		return nil, err
 	}
