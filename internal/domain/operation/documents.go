@@ -49,6 +49,10 @@ type Document struct {
 	// "Verified" or "None". "": the result is of another kind.
 	Integrity string
 
+	// Known is the digest that the document store has of a stored document, for people who look at it. It is
+	// not stored with the operation.
+	Known suite.Digest
+
 	in, out *part
 }
 
@@ -351,6 +355,9 @@ func (o *Order) openOne(ctx context.Context, found Found, i int, closing *[]func
 			return in, fault.New(fault.ContentRequired, "the stored document is empty")
 		}
 		in.Document, in.Digests = stored, digestsOf(from.received, &about)
+		if h, ok := suite.HashByName(about.HashName); ok {
+			d.Known = suite.Digest{Hash: h, Sum: about.Hash}
+		}
 		if d.OriginalName == "" {
 			d.OriginalName = about.Name
 		}

@@ -48,8 +48,12 @@ func (r *signRun) enter(i int, by *signer, t *request, it *Item) {
 	e := signedEntry{
 		Document: d.ID, Name: d.OriginalName, Size: it.content().Size(), Certificate: by.certificate.ID, Type: t.name, Original: d.OriginalRef, Result: d.RefID,
 	}
+	digest := r.run.Order().Documents()[i].Known
 	if found := it.content().digests(); len(found) > 0 {
-		e.Hash, e.Digest = found[0].Hash.Name, hex.EncodeToString(found[0].Sum)
+		digest = found[0]
+	}
+	if digest.Hash != nil {
+		e.Hash, e.Digest = digest.Hash.Name, hex.EncodeToString(digest.Sum)
 	}
 	e.Method, e.Label = r.run.ConfirmedBy()
 	r.run.Record(audit.Entry{Operation: AuditSignature, Object: r.run.ID, Detail: e.text()})

@@ -105,6 +105,11 @@ func TestRegister(t *testing.T) {
 		t.Errorf("the workbook: %v, %s", err, text)
 	}
 
+	// A stored document has the digest that the store knows.
+	result := b.Find(b.Shows(b.Get(confirmed)), regexp.MustCompile(`href="/signed/document/([0-9a-f-]{36})"`))[1]
+	b.Shows(b.Upload("/sign", map[string]string{"certificate": "1", "stored": result, "format": "cades"}))
+	b.Find(b.Shows(b.Get(records(b.Get("/signatures"))["=1+1.txt.sig"])), regexp.MustCompile(`<code>([0-9a-f]{64})</code>`))
+
 	// The record stays when the documents are gone.
 	ref := b.Find(b.Shows(b.Get(contract)), regexp.MustCompile(`href="/signed/document/([0-9a-f-]{36})"`))[1]
 	b.Shows(b.Post("/documents/"+ref+"/do/delete", nil))
