@@ -361,3 +361,26 @@ func TestWaits(t *testing.T) {
 	b.until(`document.readyState === "complete" && document.querySelector("[data-state]") === null`)
 	b.see("Declined")
 }
+
+// TestChangedLater verifies a PDF whose page was changed after signing: both versions are shown side by side, and the signed
+// one is downloaded without another choice of the file.
+func TestChangedLater(t *testing.T) {
+	s := start(t)
+	b := s.tab(t, looks[0])
+	folder := b.downloads()
+	b.signIn("/sign", s.Dev.User.Login, s.Dev.User.Password)
+	b.attach(`input[name=file]`, "a.pdf", string(tamgatest.PDFOf(2000)))
+	b.press(`main form button:not([name]):not([type])`)
+	b.wait(`main a[href^="/signed/document/"]`)
+	b.press(`main a[href^="/signed/document/"]`)
+	signed := b.saved(folder, "a (signed).pdf")
+	b.open("/verify")
+	b.verify("changed.pdf", tamgatest.ChangedLater(t, signed))
+	b.wait(`.verdict.invalid`)
+	b.until(`Array.from(document.querySelectorAll("[data-compare] canvas"), c => c.width).join() === "560,560"`)
+	b.check("verify-changed")
+	b.press(`button[value="signed.0"]`)
+	if version := b.saved(folder, "changed (signed version).pdf"); version != signed {
+		t.Errorf("the signed version has %d bytes, want %d", len(version), len(signed))
+	}
+}

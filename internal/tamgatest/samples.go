@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"regexp"
 	"testing"
 )
 
@@ -56,4 +57,21 @@ func DOCXOf(b testing.TB, size int) []byte {
 		b.Fatal(err)
 	}
 	return out.Bytes()
+}
+
+// ChangedLater returns a signed PDF whose page another revision has changed.
+func ChangedLater(t testing.TB, signed string) string {
+	t.Helper()
+	last := func(pattern string) string {
+		all := regexp.MustCompile(pattern).FindAllStringSubmatch(signed, -1)
+		if len(all) == 0 {
+			t.Fatalf("the PDF has no %s", pattern)
+		}
+		return all[len(all)-1][1]
+	}
+	root, size, start := last(`/Root (\d+ 0 R)`), last(`/Size (\d+)`), last(`startxref\s+(\d+)`)
+	object := "\n3 0 obj\n<</Type/Page/Parent 2 0 R/MediaBox[0 0 300 300]/Contents 4 0 R/Resources<<>>>>\nendobj\n"
+	at := len(signed) + 1
+	xref := len(signed) + len(object)
+	return signed + object + fmt.Sprintf("xref\n3 1\n%010d 00000 n \ntrailer\n<</Size %s/Root %s/Prev %s>>\nstartxref\n%d\n%%%%EOF\n", at, size, root, start, xref)
 }

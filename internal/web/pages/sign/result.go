@@ -54,6 +54,9 @@ func (r *report) Revision() (size int64) {
 // verifyView is the form, and above it what was found.
 type verifyView struct {
 	MaxBytes view.Bytes
+
+	PDFScript, PDFWorker string
+
 	Results  []result // nothing was verified yet without them
 	Title    string   // of several files
 	When     time.Time

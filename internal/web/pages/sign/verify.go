@@ -5,6 +5,7 @@ package sign
 import (
 	"cmp"
 	"context"
+	_ "embed" // for the script
 	"encoding/base64"
 	"encoding/hex"
 	"io"
@@ -15,6 +16,7 @@ import (
 
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/signing"
+	"tamga/internal/web/pages/pdfjs"
 	"tamga/internal/web/pages/view"
 	"tamga/internal/web/rest"
 )
@@ -22,13 +24,18 @@ import (
 // maxCarried is the largest signature that a page asks to be sent again with its document, in bytes of Base64.
 const maxCarried = 64 << 10
 
+// compareScript shows the signed version of a PDF beside the present one.
+//
+//go:embed compare.js
+var compareScript string
+
 func (a *API) verifyForm(_ context.Context, _ struct{}) (view.View, error) {
 	return a.verifyPage(verifyView{}), nil
 }
 
 func (a *API) verifyPage(v verifyView) view.View {
-	v.MaxBytes = view.Bytes(a.MostVerified)
-	return view.View{Template: "sign/verify", Title: "verify.title", Script: view.DropScript + view.UploadScript, Content: v}
+	v.MaxBytes, v.PDFScript, v.PDFWorker = view.Bytes(a.MostVerified), pdfjs.Main, pdfjs.Worker
+	return view.View{Template: "sign/verify", Title: "verify.title", Script: view.DropScript + compareScript + view.UploadScript, Modules: pdfjs.Modules(a.Address), Content: v}
 }
 
 // sent is a file of a verification.

@@ -3,7 +3,6 @@
 package sign_test
 
 import (
-	"fmt"
 	"html"
 	"regexp"
 	"strings"
@@ -15,23 +14,6 @@ import (
 
 // reportsField is the field with the reports of a page.
 var reportsField = regexp.MustCompile(`name="reports" value="([^"]+)"`)
-
-// changedLater returns a signed PDF whose page another revision has changed.
-func changedLater(t *testing.T, signed string) string {
-	t.Helper()
-	last := func(pattern string) string {
-		all := regexp.MustCompile(pattern).FindAllStringSubmatch(signed, -1)
-		if len(all) == 0 {
-			t.Fatalf("the PDF has no %s", pattern)
-		}
-		return all[len(all)-1][1]
-	}
-	root, size, start := last(`/Root (\d+ 0 R)`), last(`/Size (\d+)`), last(`startxref\s+(\d+)`)
-	object := "\n3 0 obj\n<</Type/Page/Parent 2 0 R/MediaBox[0 0 300 300]/Contents 4 0 R/Resources<<>>>>\nendobj\n"
-	at := len(signed) + 1
-	xref := len(signed) + len(object)
-	return signed + object + fmt.Sprintf("xref\n3 1\n%010d 00000 n \ntrailer\n<</Size %s/Root %s/Prev %s>>\nstartxref\n%d\n%%%%EOF\n", at, size, root, start, xref)
-}
 
 // TestVerifyMany verifies several files at once: pairs by name and by digest, a signature whose document is missing, a
 // document without a signature, an empty file, and a PDF that was changed later, whose signed version is downloaded.
@@ -50,7 +32,7 @@ func TestVerifyMany(t *testing.T) {
 	}
 	files := []pagetest.File{
 		file("one.txt.sig", sign("one.txt", "one")), file("two.txt.sig", sign("two.txt", "two")), file("three.txt.sig", sign("three.txt", "three")),
-		file("one.txt", "one"), file("another name.txt", "two"), file("plain.txt", "plain"), file("empty.txt", ""), file("good.pdf", pdf), file("changed.pdf", changedLater(t, pdf)),
+		file("one.txt", "one"), file("another name.txt", "two"), file("plain.txt", "plain"), file("empty.txt", ""), file("good.pdf", pdf), file("changed.pdf", tamgatest.ChangedLater(t, pdf)),
 	}
 	p := b.Shows(b.Upload("/verify", nil, files...), "<h1>Проверено 7 файлов: с 4 есть трудности</h1>", "Недействительны 1", "Не подтверждены 3", "Действительны 3",
 		`one.txt.sig + one.txt</a>`, `two.txt.sig + another name.txt</a>`, "Судя по имени, это «three.txt»", "В файле нет подписи", "Файл пуст", "Подпись недействительна: документ изменён")

@@ -74,6 +74,7 @@ function attach(form) {
     }
   }
   form.taken = add;
+  if (typeof compare === "function") compare(form);
   const refusal = form.querySelector("[data-refusal]"), usual = document.createComment("");
   if (refusal) refusal.before(usual); // the place of a reason that is about no single field
   const forget = () => {
