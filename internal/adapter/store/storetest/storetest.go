@@ -56,6 +56,7 @@ var suite = []struct {
 	{"Confirmations", testConfirmations},
 	{"Approvals", testApprovals},
 	{"Sealed", testSealed},
+	{"Waiting", testWaiting},
 }
 
 // Run tests the behaviour. open must return an empty, migrated database each time.
