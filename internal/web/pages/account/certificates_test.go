@@ -281,5 +281,5 @@ func TestForEncryption(t *testing.T) {
 	b.Is(b.Get(at), 404)
 	// Operators see the purposes of certificates and requests.
 	o := pagetest.Operator(p.UMS, p.Dev.Operator.Login)
-	o.Shows(o.Get(pagetest.PersonAt(p.Id)), "For encryption", "for encryption, too")
+	o.Shows(o.Get(pagetest.PersonAt(p.Id)+"/certificates"), "For encryption", "for encryption, too")
 }
