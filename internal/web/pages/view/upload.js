@@ -140,7 +140,7 @@ function attach(form) {
       document.title = page.title;
       window.scrollTo(0, 0);
       document.querySelector("main").focus();
-      drops(document.querySelector("main"));
+      if (typeof drops === "function") drops(document.querySelector("main"));
       document.querySelectorAll("form[data-upload]").forEach(attach);
     });
     const body = new FormData(form, event.submitter); // while the button is not disabled
@@ -162,7 +162,7 @@ function attach(form) {
 }
 // The way in which a file is signed unless the person says otherwise, in words.
 function formOf(name, list) {
-  const forms = JSON.parse(list.dataset.forms), ending = name.slice(name.lastIndexOf(".") + 1).toLowerCase();
+  const forms = JSON.parse(list.dataset.forms ?? "{}"), ending = name.slice(name.lastIndexOf(".") + 1).toLowerCase();
   return forms[ending] ?? forms["*"];
 }
 // A size as people write it, with the units of the page.
