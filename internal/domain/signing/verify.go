@@ -87,6 +87,16 @@ type SignatureReport struct {
 	Signed    *suite.Digest      // that a signature covers whose document is missing; nil: it is there
 }
 
+// SuiteOf returns the name of the suite whose algorithm a report names, "" if no suite has it.
+func SuiteOf(algorithm string) string {
+	for _, s := range suite.All() {
+		if s.Title == algorithm {
+			return s.Name
+		}
+	}
+	return ""
+}
+
 // Finding is a rule that a signature breaks, or a note.
 type Finding struct {
 	Indication string // sub-indication of EN 319 102-1; empty for a note

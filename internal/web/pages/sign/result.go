@@ -298,7 +298,7 @@ func (w speaker) kind(s *signature) string {
 	}
 	text := w.Text("verify.kind." + level)
 	if s.Algorithm != "" {
-		text += ", " + s.Algorithm
+		text += ", " + w.Algorithm(s.Algorithm)
 	}
 	return text
 }

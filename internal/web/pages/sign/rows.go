@@ -147,7 +147,7 @@ func (w speaker) fill(text string, s *signing.SignatureReport, f *signing.Findin
 	}
 	values := []string{"{what}", w.TextOr("code."+f.Code, cmp.Or(w.Own(f.Text), f.Text)), "{algorithm}", unknown, "{date}", unknown, "{stamped}", unknown}
 	if s.Algorithm != "" {
-		values[3] = s.Algorithm
+		values[3] = w.Algorithm(s.Algorithm)
 	}
 	if !f.When.IsZero() {
 		values[5] = w.When(f.When)

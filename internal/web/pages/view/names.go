@@ -10,6 +10,7 @@ import (
 	"unicode"
 
 	"tamga/internal/domain/notify"
+	"tamga/internal/domain/signing"
 )
 
 // PersonIn returns the common name in a distinguished name, with its organisation in brackets. The
@@ -131,6 +132,14 @@ func shortSerial(serial string) string {
 		return serial
 	}
 	return "…" + serial[len(serial)-shown:]
+}
+
+// Algorithm returns what the algorithm of a report is called: its name itself unless a suite has it.
+func (w *Words) Algorithm(name string) string {
+	if of := signing.SuiteOf(name); of != "" {
+		return w.Suite(of)
+	}
+	return name
 }
 
 // Suite returns what the suite of a key is called, "" for a key without one.
