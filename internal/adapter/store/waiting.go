@@ -4,6 +4,7 @@ package store
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -26,8 +27,21 @@ var waitingQueries = map[waiting.Kind]string{
 		FROM users u WHERE CAST($1 AS BIGINT) > 0 AND u.id IN `,
 }
 
-// States implements waiting.Store with one statement.
+// topicsAtOnce is how many topics one statement reads: both databases limit the values of a statement.
+const topicsAtOnce = 10_000
+
+// States implements waiting.Store, with one statement for up to topicsAtOnce.
 func (s Waiting) States(ctx context.Context, now time.Time, topics []waiting.Topic) (map[waiting.Topic]string, error) {
+	states := make(map[waiting.Topic]string, len(topics))
+	for some := range slices.Chunk(topics, topicsAtOnce) {
+		if err := s.addStates(ctx, now, some, states); err != nil {
+			return nil, err
+		}
+	}
+	return states, nil
+}
+
+func (s Waiting) addStates(ctx context.Context, now time.Time, topics []waiting.Topic, states map[waiting.Topic]string) error {
 	args := []any{millis(now)}
 	ids := map[waiting.Kind][]string{}
 	for _, t := range topics {
@@ -41,7 +55,7 @@ func (s Waiting) States(ctx context.Context, now time.Time, topics []waiting.Top
 		}
 	}
 	if len(parts) == 0 {
-		return nil, nil
+		return nil
 	}
 	type found struct {
 		topic waiting.Topic
@@ -53,9 +67,8 @@ func (s Waiting) States(ctx context.Context, now time.Time, topics []waiting.Top
 		f.topic.Kind = waiting.Kind(kind)
 		return f, err
 	}, strings.Join(parts, " UNION ALL "), args...)
-	states := make(map[waiting.Topic]string, len(list))
 	for _, f := range list {
 		states[f.topic] = f.state
 	}
-	return states, err
+	return err
 }

@@ -63,6 +63,7 @@ type Hub struct {
 	mu      sync.Mutex
 	waiters map[*waiter]bool
 	of      map[string]int // streams by user
+	serving bool           // serve runs
 }
 
 type waiter struct {
@@ -126,7 +127,7 @@ func (h *Hub) Follow(ctx context.Context, t Topic, send func(state string) error
 	}
 }
 
-// enter adds a waiter. The first one begins the ticks.
+// enter adds a waiter. The ticks begin unless they run.
 func (h *Hub) enter(w *waiter) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -135,7 +136,8 @@ func (h *Hub) enter(w *waiter) error {
 	}
 	h.of[w.topic.UserID]++
 	h.waiters[w] = true
-	if len(h.waiters) == 1 {
+	if !h.serving { // it ends at a tick, and a waiter may come before that
+		h.serving = true
 		ticks, stop := h.deps.Ticks()
 		go h.serve(ticks, stop)
 	}
@@ -183,7 +185,8 @@ func (h *Hub) topics() (list []Topic, ended bool) {
 			seen[w.topic], list = true, append(list, w.topic)
 		}
 	}
-	return list, len(list) == 0
+	h.serving = len(list) > 0
+	return list, !h.serving
 }
 
 func (h *Hub) tell(states map[Topic]string) {

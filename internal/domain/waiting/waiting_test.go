@@ -121,3 +121,24 @@ func TestMostOfOne(t *testing.T) {
 		t.Errorf("a stream of a hub that is closed: %v", err)
 	}
 }
+
+// TestAgain has a person leave and come again before the next tick: one query at a tick serves who waits.
+func TestAgain(t *testing.T) {
+	m := &memory{states: map[waiting.Topic]string{}}
+	begun := 0
+	hub := waiting.New(waiting.Deps{Store: m, Now: time.Now, Failed: func(error) {}, Ticks: func() (<-chan time.Time, func()) {
+		begun++
+		return nil, func() {}
+	}})
+	defer hub.Close()
+	for range 3 {
+		ctx, end := context.WithCancel(t.Context())
+		err := hub.Follow(ctx, waiting.Topic{Kind: waiting.Devices, ID: "a", UserID: "a"}, func(string) error { end(); return nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if begun != 1 {
+		t.Errorf("the ticks began %d times", begun)
+	}
+}
