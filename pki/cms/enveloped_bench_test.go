@@ -5,6 +5,8 @@ package cms
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
+	"crypto/rsa"
 	"io"
 	"testing"
 
@@ -90,6 +92,56 @@ func BenchmarkRecipients(b *testing.B) {
 		}
 		if _, err := e.Recipient(last.certificate); err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkRefusals times messages for an RSA key by why they do not decrypt: the padding of the encrypted key
+// (PKCS #1 v1.5), a key of the right form that is another one, and the content. The times of one cipher must not differ,
+// or they tell who sends such messages which it was.
+func BenchmarkRefusals(b *testing.B) {
+	p := newParty(b, suite.RSASHA256, nil, 1)
+	public := p.private.Public().(*rsa.PublicKey)
+	for _, cipher := range []*ContentCipher{AES256CBC, AES256GCM} {
+		message, last := encrypt(b, make([]byte, 1<<10), 1<<10, Encryption{Cipher: cipher}, p), 1 // of the code
+		if cipher == AES256CBC {
+			last = 17 // of the block before the padding, which it changes
+		}
+		key := bytes.Index(message, []byte{tagOctetString, 0x82, 1, 0}) + 4 // of 2,048 bits
+		changed := func(change func(m []byte)) []byte {
+			m := bytes.Clone(message)
+			change(m)
+			return m
+		}
+		other, err := rsa.EncryptPKCS1v15(rand.Reader, public, make([]byte, 32))
+		if err != nil {
+			b.Fatal(err)
+		}
+		short, err := rsa.EncryptPKCS1v15(rand.Reader, public, make([]byte, 31))
+		if err != nil {
+			b.Fatal(err)
+		}
+		for _, row := range []struct {
+			name    string
+			message []byte
+		}{
+			{"padding of the key", changed(func(m []byte) { m[key+100] ^= 1 })},
+			{"length of the key", changed(func(m []byte) { copy(m[key:], short) })},
+			{"another key", changed(func(m []byte) { copy(m[key:], other) })},
+			{"content", changed(func(m []byte) { m[len(m)-last] ^= 0x80 })},
+		} {
+			b.Run(cipher.Name+"/"+row.name, func(b *testing.B) {
+				for b.Loop() {
+					e, err := ParseEnveloped(bytes.NewReader(row.message), int64(len(row.message)))
+					if err != nil {
+						b.Fatal(err)
+					}
+					var sink counted
+					if _, err := e.Decrypt(context.Background(), p.opening(), &sink); err == nil && cipher == AES256GCM {
+						b.Fatal("it decrypts") // a random padding of CBC is right once in 256
+					}
+				}
+			})
 		}
 	}
 }
