@@ -4,7 +4,6 @@ package encryption_test
 
 import (
 	"archive/zip"
-	"fmt"
 	"io"
 	"net/url"
 	"regexp"
@@ -308,5 +307,5 @@ func TestConfirmedDecryption(t *testing.T) {
 	}
 	b.Shows(b.Get(at), `href="`+operation+`"`)
 	p.Denies(pagetest.BitDecryptDocument)
-	b.Is(b.Upload("/decrypt", nil, messages...), 403, fmt.Sprintf(`name="stored" value="`))
+	b.Is(b.Upload("/decrypt", nil, messages...), 403, `name="stored" value="`)
 }
