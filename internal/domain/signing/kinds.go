@@ -483,6 +483,8 @@ type signRun struct {
 	secret secret
 	sub    *subject         // of a confirmed operation
 	signed []*ProofDocument // of a confirmed operation; nil for documents that the user declined
+
+	entries []signedEntry // of the register
 }
 
 // sign implements operation.Kind.Do. Without a confirmation documents have results of their own. With one,
@@ -515,6 +517,7 @@ func (s *Operations) sign(ctx context.Context, run *operation.Run) error {
 	if err := r.ended(); err != nil {
 		return err
 	}
+	r.register()
 	return run.Spend(ctx, nil)
 }
 

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/hex"
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -15,16 +16,16 @@ import (
 	"tamga/internal/domain/user"
 )
 
-// AuditSignature is the operation of the audit entries that the register of signatures is made of: one for each
-// document that an operation has signed, written with the end of the operation. The object is the identifier of
-// the operation, and the detail is a signedEntry. So the register is kept as long as the audit log.
+// AuditSignature is the operation of the audit entries that the register of signatures is made of, written with the
+// end of an operation that signs. The object is the identifier of the operation, and the detail is a JSON array of
+// signedEntry: as many documents as an entry has room for. So the register is kept as long as the audit log.
 const AuditSignature = "SignatureMade"
 
 // directly are the operations of the interface that sign without an operation of ours. Their entries name the
 // certificate alone.
 var directly = []string{"SignDocument", "SignPackage", "PostSignDocument"}
 
-// signedEntry is the detail of an audit entry: a document that was signed.
+// signedEntry is a document that was signed.
 type signedEntry struct {
 	Document    string `json:"document"` // of the operation
 	Name        string `json:"name,omitempty"`
@@ -56,17 +57,46 @@ func (r *signRun) enter(i int, by *signer, t *request, it *Item) {
 		e.Hash, e.Digest = digest.Hash.Name, hex.EncodeToString(digest.Sum)
 	}
 	e.Method, e.Label = r.run.ConfirmedBy()
-	r.run.Record(audit.Entry{Operation: AuditSignature, Object: r.run.ID, Detail: e.text()})
+	r.entries = append(r.entries, e)
 }
 
-// text returns the entry as JSON that an audit entry keeps as a whole. A name that is too long loses its end.
+// register records what enter has added.
+func (r *signRun) register() {
+	for _, detail := range detailsOf(r.entries) {
+		r.run.Record(audit.Entry{Operation: AuditSignature, Object: r.run.ID, Detail: detail})
+	}
+}
+
+// detailsOf returns documents as details of audit entries, in few.
+func detailsOf(list []signedEntry) (details []string) {
+	var b []byte
+	for _, e := range list {
+		text := e.text()
+		if len(b) > 0 && len(b)+len(text)+len(",]") > maxDetail {
+			details, b = append(details, string(append(b, ']'))), b[:0]
+		}
+		if len(b) == 0 {
+			b = append(b, '[')
+		} else {
+			b = append(b, ',')
+		}
+		b = append(b, text...)
+	}
+	if len(b) > 0 {
+		details = append(details, string(append(b, ']')))
+	}
+	return details
+}
+
+// text returns the entry as JSON that an audit entry keeps as a whole, in an array. A name that is too long loses its
+// end.
 func (e signedEntry) text() string {
 	for {
 		text, err := json.Marshal(e)
 		if err != nil {
-			return ""
+			return "{}"
 		}
-		over := len(text) - maxDetail
+		over := len(text) + len("[]") - maxDetail
 		switch {
 		case over <= 0:
 			return string(text)
@@ -75,7 +105,7 @@ func (e signedEntry) text() string {
 		case e.Label != "":
 			e.Label = shorter(e.Label, over)
 		default:
-			return ""
+			return "{}"
 		}
 	}
 }
@@ -136,7 +166,7 @@ type Register struct{ Log RegisterLog }
 // pagesOfSearch bounds the pages of the log that one call reads for a search.
 const pagesOfSearch = 40
 
-// Read returns at most limit entries of a user, the newest first, and the position to go on from, 0 after the last one.
+// Read returns the signatures of at most limit entries of the log for a user, the newest first, and the position to go on from, 0 after the last one.
 // The fault is error_invalid_filter_value.
 func (r *Register) Read(ctx context.Context, who audit.Principal, q RegisterQuery, limit int) (list []Signature, before int64, err error) {
 	fits, err := q.fits()
@@ -152,8 +182,13 @@ func (r *Register) Read(ctx context.Context, who audit.Principal, q RegisterQuer
 			return nil, 0, err
 		}
 		for i := len(entries) - 1; i >= 0; i-- {
-			if one, ok := signatureOf(&entries[i]); ok && entries[i].Principal.UserID == who.UserID && fits(&one) {
-				list = append(list, one)
+			if entries[i].Principal.UserID != who.UserID {
+				continue
+			}
+			for _, one := range slices.Backward(signaturesOf(&entries[i])) {
+				if fits(&one) {
+					list = append(list, one)
+				}
 			}
 		}
 		before = next
@@ -200,8 +235,8 @@ func (r *Register) Of(ctx context.Context, who audit.Principal, operation string
 		return nil, err
 	}
 	for i := range entries {
-		if one, ok := signatureOf(&entries[i]); ok && entries[i].Principal.UserID == who.UserID {
-			list = append(list, one)
+		if entries[i].Principal.UserID == who.UserID {
+			list = append(list, signaturesOf(&entries[i])...)
 		}
 	}
 	if len(list) == 0 {
@@ -210,18 +245,24 @@ func (r *Register) Of(ctx context.Context, who audit.Principal, operation string
 	return list, nil
 }
 
-// signatureOf reads an audit entry.
-func signatureOf(e *audit.Entry) (Signature, bool) {
+// signaturesOf reads an audit entry, with its documents in their order.
+func signaturesOf(e *audit.Entry) (list []Signature) {
 	s := Signature{At: e.At, ClientID: e.Principal.ClientID, Actor: e.Principal.Actor}
 	if e.Operation != AuditSignature {
 		// What an operation has signed has entries of its own.
-		return s, e.Outcome == audit.OK && !strings.HasPrefix(e.Object, "operation")
+		if e.Outcome == audit.OK && !strings.HasPrefix(e.Object, "operation") {
+			list = append(list, s)
+		}
+		return list
 	}
-	var of signedEntry
-	if json.Unmarshal([]byte(e.Detail), &of) != nil {
-		return s, false
+	var documents []signedEntry
+	if json.Unmarshal([]byte(e.Detail), &documents) != nil {
+		return nil
 	}
-	s.Operation, s.Document, s.Name, s.Size, s.HashName, s.Digest = e.Object, of.Document, of.Name, of.Size, of.Hash, of.Digest
-	s.Certificate, s.Type, s.Original, s.Result, s.Method, s.Label = of.Certificate, of.Type, of.Original, of.Result, of.Method, of.Label
-	return s, true
+	for _, of := range documents {
+		s.Operation, s.Document, s.Name, s.Size, s.HashName, s.Digest = e.Object, of.Document, of.Name, of.Size, of.Hash, of.Digest
+		s.Certificate, s.Type, s.Original, s.Result, s.Method, s.Label = of.Certificate, of.Type, of.Original, of.Result, of.Method, of.Label
+		list = append(list, s)
+	}
+	return list
 }

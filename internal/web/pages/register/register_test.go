@@ -126,7 +126,7 @@ func TestRegister(t *testing.T) {
 		other.Is(other.Get(address), 404)
 	}
 	b.Is(b.Get("/signatures/"+tamgatest.Missing+"/"+tamgatest.Missing), 404)
-	if history := b.Shows(b.Get("/account/history")); strings.Contains(history.Text, "Signature of a document") {
+	if history := b.Shows(b.Get("/account/history")); strings.Contains(history.Text, "Signatures of documents") {
 		t.Error("the history has each document beside its operation")
 	}
 }
