@@ -342,8 +342,9 @@ const maxKeyText = 16 << 10
 // Commit and Discard.
 //
 // The error is cms.ErrDecrypt for a wrong key, a changed encrypted key and a wrong code, in the same time. The
-// result is cms.NotVerified for GOST 28147-89, which has no code: a changed content decrypts to other bytes.
-// The plaintext is not parsed.
+// result is cms.NotVerified for GOST 28147-89, which has no code: a changed content decrypts to other bytes. It is
+// cms.NotVerified, too, if the document has more than the data, since no code covers what is around it. The plaintext
+// is not parsed.
 func (e *Encrypted) Decrypt(ctx context.Context, o cms.Opening, sink cms.Sink) (cms.Integrity, error) {
 	integrity, err := e.decrypt(ctx, o, sink)
 	if err == nil {
@@ -395,6 +396,9 @@ func (e *Encrypted) decrypt(ctx context.Context, o cms.Opening, sink io.Writer) 
 		_, err = sink.Write(text)
 		return integrity, err
 	}
+	if !e.whole() {
+		integrity = cms.NotVerified
+	}
 	if err := b.Hold(2 * int64(len(text))); err != nil {
 		return cms.NotVerified, err
 	}
@@ -404,4 +408,14 @@ func (e *Encrypted) decrypt(ctx context.Context, o cms.Opening, sink io.Writer) 
 	}
 	_, err = result.WriteTo(sink)
 	return integrity, err
+}
+
+// whole reports whether the document is the encrypted data, but for an XML declaration and white space.
+func (e *Encrypted) whole() bool {
+	text, at := e.tree.Text(), e.tree.Span(e.data)
+	before := text[:at.Start]
+	if bytes.HasPrefix(before, []byte("<?xml ")) {
+		_, before, _ = bytes.Cut(before, []byte("?>"))
+	}
+	return len(bytes.TrimSpace(before))+len(bytes.TrimSpace(text[at.End:])) == 0
 }

@@ -132,10 +132,33 @@ func TestRoundTrip(t *testing.T) {
 					t.Errorf("what is outside the part has changed: %.300s", encrypted)
 				}
 				got, integrity, err := decrypt(t.Context(), encrypted, p)
-				if err != nil || got != document || integrity != f.integrity {
+				if err != nil || got != document || integrity != cms.NotVerified { // nothing covers what is around it
 					t.Errorf("%s, part %d, %d bytes: %v, %v, %d bytes", f.suite.Name, part, size, integrity, err, len(got))
 				}
 			}
+		}
+	}
+}
+
+// TestAround checks that a document is verified only if the code covers all of it.
+func TestAround(t *testing.T) {
+	p := newParty(t, suite.RSASHA256, nil, 1)
+	const document = "<r a='1'>text</r>"
+	whole := encrypt(t, document, xmlenc.Encryption{Part: xmlenc.Element}, p)
+	for _, c := range []struct {
+		encrypted, want string
+		integrity       cms.Integrity
+	}{
+		{whole, document, cms.Verified},
+		{"<?xml version='1.0'?>\n" + whole + "\n", "<?xml version='1.0'?>\n" + document + "\n", cms.Verified},
+		{"<!-- note -->" + whole, "<!-- note -->" + document, cms.NotVerified},
+		{whole + "<?after?>", document + "<?after?>", cms.NotVerified},
+		{"<w><pay to='b'/>" + whole + "</w>", "<w><pay to='b'/>" + document + "</w>", cms.NotVerified},
+		{encrypt(t, document, xmlenc.Encryption{Part: xmlenc.Content}, p), document, cms.NotVerified},
+	} {
+		got, integrity, err := decrypt(t.Context(), c.encrypted, p)
+		if err != nil || got != c.want || integrity != c.integrity {
+			t.Errorf("%.60s: %q, %v, %v", c.encrypted, got, integrity, err)
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/confirm"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/keys"
 	"tamga/internal/domain/operation"
 	"tamga/internal/domain/signing"
 	"tamga/pki/cms"
@@ -124,7 +125,7 @@ func (s *Service) setRecipients(ctx context.Context, p *encryptPlan, list [][]by
 			return ofRecipient(i, fault.New(fault.InvalidRecipients, "its key cannot receive messages").With(cert.KeyError))
 		}
 		err = check(cert)
-		if p.allowInvalid && (fault.Is(err, fault.InvalidRecipients) || fault.Is(err, fault.Unavailable)) {
+		if p.allowInvalid && !errors.Is(err, keys.ErrNoRecipient) && (fault.Is(err, fault.InvalidRecipients) || fault.Is(err, fault.Unavailable)) {
 			p.invalid++
 			err = nil
 		}

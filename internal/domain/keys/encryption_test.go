@@ -3,10 +3,13 @@
 package keys_test
 
 import (
+	"bytes"
 	"crypto/x509"
+	"errors"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/authority"
@@ -163,5 +166,34 @@ func TestForEncryptionWaits(t *testing.T) {
 	c, err := p.Find(ctx, alice, strconv.FormatInt(q.CertificateID, 10))
 	if err != nil || !c.ForEncryption() || len(c.X509.ExtKeyUsage) != 1 {
 		t.Errorf("%v, %v", c, err)
+	}
+}
+
+// TestForgedRecipients checks that nothing is encrypted for a certificate that its authority here has not signed, and
+// nothing for an authority.
+func TestForgedRecipients(t *testing.T) {
+	p, _ := manage(t)
+	c := p.issue(t, keys.IssueOrder{})
+	check, err := p.Receiving(t.Context(), c.X509.NotBefore.Add(time.Hour))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := check(c.X509); err != nil {
+		t.Errorf("the certificate itself: %v", err)
+	}
+	der := bytes.Clone(c.X509.Raw)
+	der[len(der)-3] ^= 1
+	forged, err := x509gost.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots, _, err := p.Authority.Trusted(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, cert := range append(roots, forged) {
+		if err := check(cert); !fault.Is(err, fault.InvalidRecipients) || !errors.Is(err, keys.ErrNoRecipient) {
+			t.Errorf("%s: %v", cert.Subject, err)
+		}
 	}
 }

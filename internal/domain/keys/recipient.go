@@ -3,8 +3,11 @@
 package keys
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"time"
 
 	"tamga/internal/domain/fault"
@@ -12,13 +15,17 @@ import (
 	"tamga/pki/x509gost"
 )
 
+// ErrNoRecipient is in the faults of certificates for which nothing is encrypted whatever the caller allows.
+var ErrNoRecipient = errors.New("keys: no recipient")
+
 // Receiving returns what checks certificates at a time before something is encrypted for them, which may be of
 // anyone: a certificate must be valid then, and its authority must not have revoked it or put it on hold. The
 // authorities of this installation are asked, the built-in ones and the outside ones that certify keys of its
-// users. What another authority says of its certificates is not known here: the caller trusts them. Key usage is
-// not checked, as in DecryptIn.
+// users. A certificate that names one of them must be signed by it: otherwise a changed certificate would look like
+// that of a person here and have no revocation. What another authority says of its certificates is not known here:
+// the caller trusts them. An authority is no recipient. Key usage is not checked, as in DecryptIn.
 //
-// Faults of the check: invalid_recipients; temporarily_unavailable if an outside authority does not answer.
+// Faults of the check: invalid_recipients, some with ErrNoRecipient; temporarily_unavailable if an outside authority does not answer.
 func (s *Service) Receiving(ctx context.Context, at time.Time) (check func(cert *x509gost.Certificate) error, err error) {
 	o := chain.Options{At: at}
 	if o.CRLs, err = s.lists(ctx, nil); err != nil {
@@ -27,13 +34,41 @@ func (s *Service) Receiving(ctx context.Context, at time.Time) (check func(cert 
 	if o.Roots, o.Intermediates, err = s.Authority.Trusted(ctx); err != nil {
 		return nil, err
 	}
-	return func(cert *x509gost.Certificate) error { return s.receives(ctx, cert, o) }, nil
+	known := slices.Concat(o.Roots, o.Intermediates)
+	for _, a := range s.Enrolment.Authorities {
+		known = append(append(known, a.Roots...), a.Intermediates...)
+	}
+	return func(cert *x509gost.Certificate) error { return s.receives(ctx, cert, o, known) }, nil
+}
+
+// issued checks that a certificate which names a known authority as its issuer is signed by it.
+func issued(cert *x509gost.Certificate, known []*x509gost.Certificate) error {
+	var why error
+	for _, a := range known {
+		if !bytes.Equal(a.Subject.Raw, cert.Issuer.Raw) {
+			continue
+		}
+		err := cert.CheckSignatureFrom(a)
+		if err == nil {
+			return nil
+		}
+		why = err
+	}
+	if why == nil {
+		return nil // another authority
+	}
+	return fault.New(fault.InvalidRecipients, "the certificate is not signed by the authority that it names").With(fmt.Errorf("%w: %w", ErrNoRecipient, why))
 }
 
 // receives checks a certificate by the lists and roots of the built-in authority.
-func (s *Service) receives(ctx context.Context, cert *x509gost.Certificate, o chain.Options) error {
+func (s *Service) receives(ctx context.Context, cert *x509gost.Certificate, o chain.Options, known []*x509gost.Certificate) error {
 	const day = "2006-01-02 15:04:05 UTC"
+	if err := issued(cert, known); err != nil {
+		return err
+	}
 	switch {
+	case cert.IsCA:
+		return fault.New(fault.InvalidRecipients, "the certificate is one of an authority: want the certificate of a person").With(ErrNoRecipient)
 	case o.At.Before(cert.NotBefore):
 		return fault.Newf(fault.InvalidRecipients, "the certificate is not valid before %s", cert.NotBefore.UTC().Format(day))
 	case !o.At.Before(end(cert)):

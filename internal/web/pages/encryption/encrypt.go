@@ -256,13 +256,12 @@ func (a *API) readState(ctx context.Context, s *encryptState) (err error) {
 		s.ending = ""
 	}
 	for _, text := range s.fields["der"] {
-		der, err := base64.StdEncoding.DecodeString(text)
+		der, _ := base64.StdEncoding.DecodeString(text) // of a damaged form nothing or a part, which is no certificate
+		list, err := encryption.ReadRecipients(der)
 		if err != nil {
-			continue // a form of ours has no such text
+			return s.wrong(ctx, "certificate", "", err)
 		}
-		if list, err := encryption.ReadRecipients(der); err == nil {
-			s.certificates = append(s.certificates, list...)
-		}
+		s.certificates = append(s.certificates, list...)
 	}
 	for _, f := range s.small {
 		list, err := encryption.ReadRecipients(f.content)
