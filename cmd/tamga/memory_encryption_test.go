@@ -25,9 +25,10 @@ var encryptedCiphers = []struct{ name, integrity string }{{"28147-89", "None"}, 
 // encryptionMemory: the memory of a server does not grow with a document that it encrypts and decrypts, stored or in
 // the request. Documents have 1 GiB with TAMGA_TEST_FULL_FAULTS.
 func encryptionMemory(t *testing.T, server *tamgatest.Server) {
-	size := int64(3 << 18 * 200) // 150 MiB
+	// 150 MiB: a busy machine, whose collector is late, has room, and a document that is held as a whole has none.
+	size, most := int64(3<<18*200), int64(100<<20)
 	if os.Getenv(fullFaults) != "" {
-		size = 3 << 18 * 1366 // 1 GiB
+		size, most = 3<<18*1366, oneRequestRise // 1 GiB
 	}
 	const own = "certs/7.pem" // for encryption
 	block, _ := pem.Decode(tamgatest.ReadFile(t, server.Path(own)))
@@ -36,8 +37,8 @@ func encryptionMemory(t *testing.T, server *tamgatest.Server) {
 			t.Helper()
 			d := tamgatest.Documents(server, server.Token())
 			rise := peakRise(server, func() { work(d) })
-			if t.Logf("%s, %s: %d MiB", c.name, name, rise>>20); rise > oneRequestRise {
-				t.Errorf("%s: %s of %d MiB raised the resident memory by %d MiB; want at most %d", c.name, name, size>>20, rise>>20, oneRequestRise>>20)
+			if t.Logf("%s, %s: %d MiB", c.name, name, rise>>20); rise > most {
+				t.Errorf("%s: %s of %d MiB raised the resident memory by %d MiB; want at most %d", c.name, name, size>>20, rise>>20, most>>20)
 			}
 		}
 		var plain, message string
