@@ -124,7 +124,7 @@ func (p *encryptionParty) decryption(name string, bytesOf int, text []byte, o cm
 		}}
 }
 
-// messages are those of the work that runs, by name: ours and theirs.
+// messages are what both sides decrypt, by the name of the work.
 var messages [2]struct {
 	name    string
 	message []byte

@@ -171,7 +171,7 @@ func isUTF16(head []byte) bool {
 		head[0] == 0 && head[1] > ' ' && head[2] == 0 && head[3] > ' ' || head[0] > ' ' && head[1] == 0 && head[2] > ' ' && head[3] == 0
 }
 
-// isLines reports whether head is lines of text. DER has bytes below that of a tab.
+// isLines reports whether head is lines of text. DER has bytes below a tab.
 func isLines(head []byte) bool {
 	return bytes.IndexFunc(head, func(r rune) bool { return r < '\t' }) < 0
 }

@@ -33,7 +33,7 @@ type Pages struct {
 	// installation.
 	Auditors []string `yaml:"auditors"`
 	// Whom people find as recipients of encrypted files by name or login: `group` the people of their own
-	// group, and an operator those of the groups that are theirs; `everyone` all people and all groups of the
+	// group, and an operator the people of the groups that the operator manages; `everyone` all people and all groups of the
 	// installation; `none`. Only people with a valid certificate for encryption are found, with their display name,
 	// login and certificate. A certificate that is in a file can always be used.
 	Recipients string `yaml:"recipients" default:"group" oneof:"none group everyone"`

@@ -74,7 +74,7 @@ func (i *certIssueCommand) Run(c *cli.Console) error {
 	})
 }
 
-// showDifferences shows an administrator which parts of the name in a certificate are not those of the record of
+// showDifferences shows an administrator which parts of the name in a certificate differ from the record of
 // its user.
 func showDifferences(ctx context.Context, c *cli.Console, s *app.Services, userID string, cert *keys.Certificate) error {
 	differs, err := s.Keys.Differences(ctx, userID, cert.X509.Subject)

@@ -37,7 +37,7 @@ type requestJSON struct {
 	Request   []byte    `json:"request"` // PKCS #10
 	// Certificate is the number of the certificate that was issued or that must be revoked.
 	Certificate int64 `json:"certificate"`
-	// Differences are the parts of the name that are not those of the record of the user.
+	// Differences are the parts of the name that differ from the record of the user.
 	Differences []differenceJSON `json:"differences"`
 }
 

@@ -21,7 +21,7 @@ type Scope string
 // The scopes.
 const (
 	ScopeNone     Scope = "none"     // none but the user
-	ScopeGroup    Scope = "group"    // those of the user's group, and an operator those of the groups that are theirs
+	ScopeGroup    Scope = "group"    // people of the user's group, and for an operator people of the groups that the operator manages
 	ScopeEveryone Scope = "everyone" // all of the installation
 )
 

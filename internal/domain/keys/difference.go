@@ -48,7 +48,7 @@ func (s *Service) Compare(ctx context.Context, userID string, subject x509gost.N
 	return list, nil
 }
 
-// Differences returns the parts of a subject that are not those of the record of a user; see Compare. An
+// Differences returns the parts of a subject that differ from the record of a user; see Compare. An
 // operator who approves a request must see them: a part that differs may name another person.
 func (s *Service) Differences(ctx context.Context, userID string, subject x509gost.Name) ([]Difference, error) {
 	parts, err := s.Compare(ctx, userID, subject)

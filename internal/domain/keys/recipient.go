@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -22,7 +21,7 @@ var ErrNoRecipient = errors.New("keys: no recipient")
 // anyone: a certificate must be valid then, and its authority must not have revoked it or put it on hold. The
 // authorities of this installation are asked, the built-in ones and the outside ones that certify keys of its
 // users. A certificate that names one of them must be signed by it: otherwise a changed certificate would look like
-// that of a person here and have no revocation. What another authority says of its certificates is not known here:
+// one of a person here and have no revocation. What another authority says of its certificates is not known here:
 // the caller trusts them. An authority is no recipient. Key usage is not checked, as in DecryptIn.
 //
 // Faults of the check: invalid_recipients, some with ErrNoRecipient; temporarily_unavailable if an outside authority does not answer.
@@ -43,6 +42,7 @@ func (s *Service) Receiving(ctx context.Context, at time.Time) (check func(cert 
 
 // issued checks that a certificate which names a known authority as its issuer is signed by it.
 func issued(cert *x509gost.Certificate, known []*x509gost.Certificate) error {
+	// The names of authorities of other installations may be the same, so the caller may allow it.
 	var why error
 	for _, a := range known {
 		if !bytes.Equal(a.Subject.Raw, cert.Issuer.Raw) {
@@ -57,7 +57,7 @@ func issued(cert *x509gost.Certificate, known []*x509gost.Certificate) error {
 	if why == nil {
 		return nil // another authority
 	}
-	return fault.New(fault.InvalidRecipients, "the certificate is not signed by the authority that it names").With(fmt.Errorf("%w: %w", ErrNoRecipient, why))
+	return fault.New(fault.InvalidRecipients, "the certificate is not signed by the authority that it names").With(why)
 }
 
 // receives checks a certificate by the lists and roots of the built-in authority.

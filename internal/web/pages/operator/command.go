@@ -86,7 +86,7 @@ type made struct {
 	// registered is what became of a registration, for a page of its own.
 	registered *registered
 	imported   *importView // what became of a list, likewise
-	to         string      // page to go on at; "": that of the object
+	to         string      // page to go on at; "": the page of the object
 	done       string      // in place of the name of the command in the key of what was done; "": the name
 }
 
@@ -106,8 +106,8 @@ type object struct {
 	cookie string // session of the caller, for commands that send forms themselves
 	from   string // name in lists of the list that the command was asked for from; "": none
 	about  []cell // what command.about returned
-	// request is the request for a certificate that the command decides about, with the parts of its name, those first that
-	// are not those of the record of the user; nil: it is about something else.
+	// request is the request for a certificate that the command decides about, with the parts of its name, first the
+	// ones that differ from the record of the user; nil: it is about something else.
 	request *keys.Request
 	parts   []keys.Part
 	// unnamed objects have an identifier in Of that says nothing to people: Note does.

@@ -58,7 +58,7 @@ func TestRefusedForms(t *testing.T) {
 // TestSearchWords searches people with the words of the reader, in both languages.
 func TestSearchWords(t *testing.T) {
 	t.Parallel()
-	w := tamgatest.StartUMS(t, "--set", "messages.time_zone=UTC") // days are those of the reader
+	w := tamgatest.StartUMS(t, "--set", "messages.time_zone=UTC") // days begin in the zone of the reader
 	id, login, _, _ := w.Register()
 	b := pagetest.Operator(w, w.Dev.Operator.Login)
 	b.Shows(b.SendCommand(pagetest.PersonAt(id)+"/method-add-password", nil))

@@ -31,7 +31,7 @@ type comparison struct {
 	Differs                  bool
 }
 
-// differing returns the names of the parts that are not those of the record.
+// differing returns the names of the parts that differ from the record.
 func differing(parts []keys.Part) (names []string) {
 	for _, p := range parts {
 		if p.Differs {
