@@ -64,6 +64,7 @@ type VerifyOrder struct {
 	Expect      string
 	Password    string // opens an encrypted PDF; a secret
 	Describe    bool   // a detached signature without its document is described (see sig.Check)
+	WithPath    bool   // reports have the certificates above the signer too
 	Certificate []byte // of the signer, DER, PEM or Base64: for formats without certificates
 }
 
@@ -81,7 +82,7 @@ type SignatureReport struct {
 	StampedTime  time.Time // proven by a time stamp; zero: none
 
 	Algorithm string             // of the signature; "": unknown
-	Path      []*CertificateInfo // from the signer to a trust anchor; nil: there is none
+	Path      []*CertificateInfo // from the signer to a trust anchor; nil: there is none, or it was not asked for
 	StampedBy *CertificateInfo   // of the service of StampedTime; nil: none
 	Revision  int64              // length of the signed version, if the document has later changes; 0: it has none
 	Signed    *suite.Digest      // that a signature covers whose document is missing; nil: it is there
@@ -164,11 +165,11 @@ func (v *Verification) Verify(ctx context.Context, o *VerifyOrder) ([]SignatureR
 		}
 	}
 	if o.Original.isEmpty() {
-		return judge(ctx, format, check)
+		return judge(ctx, format, check, o.WithPath)
 	}
 	if !o.IsHash {
 		check.Original = o.Original
-		return judge(ctx, format, check)
+		return judge(ctx, format, check, o.WithPath)
 	}
 	candidates, err := hashValues(o.Original, o.HashAlgorithm)
 	if err != nil {
@@ -177,7 +178,7 @@ func (v *Verification) Verify(ctx context.Context, o *VerifyOrder) ([]SignatureR
 	var reports []SignatureReport
 	for _, d := range candidates {
 		check.Hash = &d
-		if reports, err = judge(ctx, format, check); err != nil {
+		if reports, err = judge(ctx, format, check, o.WithPath); err != nil {
 			return nil, err
 		}
 		if len(reports) > 0 && reports[0].Passed() {
@@ -195,7 +196,7 @@ func (v *Verification) format(name string) (sig.Format, error) {
 		abbreviate(name), strings.Join(v.Formats.Names(), ", "))
 }
 
-func judge(ctx context.Context, format sig.Format, check *sig.Check) ([]SignatureReport, error) {
+func judge(ctx context.Context, format sig.Format, check *sig.Check, withPath bool) ([]SignatureReport, error) {
 	report, err := format.Verify(ctx, check)
 	if err != nil {
 		var document *sig.ErrDocument
@@ -208,7 +209,7 @@ func judge(ctx context.Context, format sig.Format, check *sig.Check) ([]Signatur
 		}
 		return nil, translate(err)
 	}
-	reports := reportsOf(nil, report.Signatures, "", report)
+	reports := (&reporter{whole: report, withPath: withPath}).of(nil, report.Signatures, "")
 	if len(reports) == 0 {
 		var none SignatureReport
 		none.set(sig.Failed, append(report.Findings, sig.Finding{Text: "there is no signature in the document"}))
@@ -252,9 +253,16 @@ func (v *SignatureReport) set(verdict sig.Verdict, findings []sig.Finding) {
 	}
 }
 
-// reportsOf appends the reports of signatures, countersignatures after the signature
+// reporter makes reports of the signatures of a document.
+type reporter struct {
+	whole    *sig.Report
+	withPath bool // see [VerifyOrder.WithPath]
+}
+
+// of appends the reports of signatures, countersignatures after the signature
 // that they sign. Findings about the whole file count for each.
-func reportsOf(list []SignatureReport, signatures []sig.Signature, parent string, whole *sig.Report) []SignatureReport {
+func (r *reporter) of(list []SignatureReport, signatures []sig.Signature, parent string) []SignatureReport {
+	list = slices.Grow(list, len(signatures))
 	for i := range signatures {
 		s := &signatures[i]
 		v := SignatureReport{
@@ -264,13 +272,16 @@ func reportsOf(list []SignatureReport, signatures []sig.Signature, parent string
 		if s.Scheme != nil {
 			v.Algorithm = s.Scheme.Name
 		}
-		for _, c := range s.Chain {
-			v.Path = append(v.Path, DescribeCertificate(c))
+		if r.withPath && len(s.Chain) > 0 {
+			v.Path = make([]*CertificateInfo, len(s.Chain))
+			for j, c := range s.Chain {
+				v.Path[j] = DescribeCertificate(c)
+			}
 		}
 		if parent != "" {
 			v.ID = parent + "." + v.ID
 		}
-		verdict, findings := max(s.Verdict(), whole.Own()), slices.Concat(s.Findings, whole.Findings)
+		verdict, findings := max(s.Verdict(), r.whole.Own()), slices.Concat(s.Findings, r.whole.Findings)
 		if s.Verdict() > s.Own() {
 			findings = append(findings, sig.Finding{Text: "a countersignature of it did not pass"})
 		}
@@ -285,7 +296,7 @@ func reportsOf(list []SignatureReport, signatures []sig.Signature, parent string
 			}
 		}
 		list = append(list, v)
-		list = reportsOf(list, s.Countersigners, v.ID, whole)
+		list = r.of(list, s.Countersigners, v.ID)
 	}
 	return list
 }

@@ -430,7 +430,7 @@ func (a *API) reports(ctx context.Context, s *signing.Signature) ([]signing.Sign
 	if err != nil {
 		return nil, err
 	}
-	order := &signing.VerifyOrder{Type: cmp.Or(kind, s.Type), Content: content}
+	order := &signing.VerifyOrder{Type: cmp.Or(kind, s.Type), Content: content, WithPath: true}
 	found, err := a.Verifier.Verify(ctx, order)
 	if f, refused := fault.As(err); !refused || !strings.Contains(f.Message, "OriginalDocument: is missing") {
 		return found, err

@@ -221,7 +221,7 @@ func carry(content *signing.Intake) (string, error) {
 
 // verifyOne verifies one file, with its document beside it or without one.
 func (a *API) verifyOne(ctx context.Context, f, document *sent, password string) (*report, error) {
-	order := &signing.VerifyOrder{Type: f.kind, Content: f.content, Password: password, Describe: document == nil}
+	order := &signing.VerifyOrder{Type: f.kind, Content: f.content, Password: password, Describe: document == nil, WithPath: true}
 	if document != nil {
 		order.Original = document.content
 	}
@@ -258,7 +258,7 @@ func (a *API) signedVersion(ctx context.Context, files []sent, at, password stri
 		return rest.File{}, fault.New(fault.InvalidParameters, "choose the file with the changes again")
 	}
 	f := &files[i]
-	found, err := a.Verifier.Verify(ctx, &signing.VerifyOrder{Type: f.kind, Content: f.content, Password: password, Describe: true})
+	found, err := a.Verifier.Verify(ctx, &signing.VerifyOrder{Type: f.kind, Content: f.content, Password: password, Describe: true, WithPath: true})
 	if err != nil {
 		return rest.File{}, err
 	}
