@@ -75,7 +75,8 @@ type Service struct {
 	Spool     Spool
 	Now       func() time.Time
 	Zone      *time.Location // of texts in documents, such as a visible stamp; nil: UTC
-	// Results is the spool of results on their way: their files are sealed, because results may be plaintext.
+	// Results is the spool of results on their way, and of documents to encrypt: its files are sealed, because
+	// both may be plaintext.
 	// nil: Spool.
 	Results Spool
 
@@ -151,6 +152,15 @@ func (s *Service) NewIntake(ctx context.Context, snap *Snapshot) (*Intake, error
 		return newIntake(s.Spool, nil), nil // no default: the order must name a certificate
 	}
 	return nil, err
+}
+
+// NewSealed returns an intake for a document of a signed-in caller that is to be encrypted or decrypted. What does not
+// fit into memory is in the spool of results, whose files are sealed.
+func (s *Service) NewSealed() *Intake {
+	if s.Places != nil {
+		s.Places.Yield()
+	}
+	return s.NewScratch()
 }
 
 // NewScratch returns a document in memory or in the spool of results, for results of operations.

@@ -4,6 +4,7 @@ package signapi_test
 
 import (
 	"bytes"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -54,7 +55,7 @@ func testDecryptionKilled(t *testing.T, database string) {
 			t.Fatalf("%d %.300s", status, answer)
 		}
 		ids = append(ids, typed[operationBody](t, answer).Operation.ID)
-		if c.scratched(secret, 1<<20) {
+		if c.scratched(c.Process().Pid, secret, 1<<20) {
 			within++
 		}
 		c.Kill()
@@ -92,11 +93,44 @@ func testDecryptionKilled(t *testing.T, database string) {
 	unreadable(t, dir, secret)
 }
 
+// TestEncryptionSpooled looks at the spool while a document is being sent to be encrypted: the file of v1 and the one
+// of v2 have nothing of it in the clear.
+func TestEncryptionSpooled(t *testing.T) {
+	t.Parallel()
+	c := openV2(t, t.TempDir())
+	secret := []byte("the secret of the document 7c40e1\n")
+	text := bytes.Repeat(secret, 3<<20/len(secret))
+	recipient := c.certificate("certs/7.pem")
+	encryption := `"Encryption":{"Type":"CMS","Certificates":["` + base64.StdEncoding.EncodeToString(recipient) + `"]}}`
+	for _, route := range []struct{ path, before, after string }{
+		{"/api/documents/encrypt", `{"Content":"`, `",` + encryption},
+		{"/api/v2/encryption", `{"BinaryData":[{"ContentInfo":"a.txt","Content":"`, `"}],` + encryption},
+	} {
+		body, to := io.Pipe()
+		looked := make(chan bool, 1)
+		go func() {
+			content := base64.StdEncoding.EncodeToString(text)
+			half := len(content) / 2 / 4 * 4
+			io.WriteString(to, route.before+content[:half])
+			looked <- c.scratched(os.Getpid(), secret, 256<<10)
+			io.WriteString(to, content[half:]+route.after)
+			to.Close()
+		}()
+		status, answer := c.Do(t.Context(), "POST", c.Dev.BaseURL+route.path, c.bearer, body)
+		if status != 200 {
+			t.Errorf("%s: %d %.300s", route.path, status, answer)
+		}
+		if !<-looked {
+			t.Errorf("%s: the document was not in the spool", route.path)
+		}
+	}
+}
+
 // scratched waits until a removed file of the server has more than least bytes, and checks that they are no plaintext. It
 // returns false if the server has ended its operations before.
-func (c *v2) scratched(secret []byte, least int64) bool {
+func (c *v2) scratched(process int, secret []byte, least int64) bool {
 	c.t.Helper()
-	dir := fmt.Sprintf("/proc/%d/fd", c.Process().Pid)
+	dir := fmt.Sprintf("/proc/%d/fd", process)
 	for range 100_000 {
 		list, err := os.ReadDir(dir)
 		if err != nil {

@@ -17,16 +17,22 @@ import (
 	"tamga/internal/tamgatest"
 )
 
-// encrypt encrypts a text for a certificate of the user.
-func (c *v2) encrypt(text []byte, own string, parameters fields) []byte {
+// certificate returns a certificate of the user in DER.
+func (c *v2) certificate(own string) []byte {
 	c.t.Helper()
 	file, err := os.ReadFile(c.Path(own))
 	if err != nil {
 		c.t.Fatal(err)
 	}
 	block, _ := pem.Decode(file)
+	return block.Bytes
+}
+
+// encrypt encrypts a text for a certificate of the user.
+func (c *v2) encrypt(text []byte, own string, parameters fields) []byte {
+	c.t.Helper()
 	status, answer := c.send("POST", c.Dev.BaseURL+"/api/documents/encrypt", fields{
-		"Content": text, "Encryption": fields{"Type": "CMS", "Certificates": [][]byte{block.Bytes}, "Parameters": parameters},
+		"Content": text, "Encryption": fields{"Type": "CMS", "Certificates": [][]byte{c.certificate(own)}, "Parameters": parameters},
 	})
 	var message []byte
 	if err := json.Unmarshal(answer, &message); err != nil || status != 200 {

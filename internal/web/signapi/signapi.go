@@ -27,6 +27,7 @@ var Docs string
 type Signer interface {
 	parameterForms
 	NewIntake(ctx context.Context, snap *signing.Snapshot) (*signing.Intake, error)
+	NewSealed() *signing.Intake
 	Sign(ctx context.Context, who audit.Principal, o *signing.SignOrder) (signing.Result, error)
 	SignMany(ctx context.Context, who audit.Principal, o *signing.BatchOrder) ([]signing.Outcome, error)
 	Prepare(ctx context.Context, who audit.Principal, o *signing.PrepareOrder) (*signing.Prepared, error)
@@ -98,7 +99,8 @@ func (a *API) Routes() []rest.Route {
 	if o := a.deps.Operations; o != nil {
 		routes = append(routes, o.routes(take)...)
 		routes = append(routes, o.uploadRoute(take))
-		routes = append(routes, o.encryptionRoutes(take)...)
+		sealed := func(context.Context, audit.Principal) (*signing.Intake, error) { return a.deps.Signer.NewSealed(), nil }
+		routes = append(routes, o.encryptionRoutes(sealed)...)
 		routes = append(routes, rest.HandleDocuments("POST /transactions", "CreateTransaction", rest.SignedIn, take, a.transact).Large().Once())
 	}
 	if a.deps.Management != nil {
