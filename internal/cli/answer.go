@@ -4,12 +4,13 @@ package cli
 
 import (
 	"bufio"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
 	"strconv"
 	"unicode/utf8"
+
+	"tamga/pki/cms"
 )
 
 // ErrAnswer reports an answer with status 200 that is not a JSON string of Base64.
@@ -19,43 +20,11 @@ var ErrAnswer = errors.New("the answer of the server is not a complete JSON stri
 // It returns the number of decoded bytes. It returns an error unless the string and its Base64 are
 // complete and nothing follows: then the bytes written to dst are useless.
 func CopyAnswer(dst io.Writer, src io.Reader) (int64, error) {
-	n, err := CopyBase64(dst, &jsonStringReader{src: bufio.NewReaderSize(src, 64<<10)})
-	if errors.Is(err, ErrBase64) {
+	n, err := cms.CopyBase64(dst, &jsonStringReader{src: bufio.NewReaderSize(src, 64<<10)})
+	if errors.Is(err, cms.ErrText) {
 		err = ErrAnswer
 	}
 	return n, err
-}
-
-// ErrBase64 reports Base64 that is invalid or incomplete.
-var ErrBase64 = errors.New("invalid or incomplete Base64")
-
-// CopyBase64 decodes src, which is Base64 and nothing else, into dst and returns the number of decoded
-// bytes. The error is ErrBase64 if the text ends early or continues after its padding.
-func CopyBase64(dst io.Writer, src io.Reader) (int64, error) {
-	in, out := make([]byte, 64<<10), make([]byte, 48<<10)
-	var total int64
-	padded := false // no text may follow padding
-	for {
-		n, err := io.ReadFull(src, in)
-		// The end of src, with the buffer not full.
-		last := err == io.EOF || err == io.ErrUnexpectedEOF
-		if err != nil && !last {
-			return total, err
-		}
-		m, decodeErr := base64.StdEncoding.Strict().Decode(out, in[:n])
-		if decodeErr != nil || padded && n > 0 {
-			return total, ErrBase64
-		}
-		padded = m != len(out)
-		k, err := dst.Write(out[:m])
-		total += int64(k)
-		if err != nil {
-			return total, err
-		}
-		if last {
-			return total, nil
-		}
-	}
 }
 
 // jsonStringReader reads the value of the one JSON string in src.

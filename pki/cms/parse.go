@@ -92,27 +92,28 @@ func (p *parser) notText() error {
 	if b, err = p.peek(0, int(min(p.size, textSize))); err != nil {
 		return err
 	}
-	if err := textForm(b); err != nil {
+	if err := textError(b); err != nil {
 		return err
 	}
 	return errors.New("cms: not a message: a SEQUENCE (ContentInfo) expected at its beginning")
 }
 
-// textForm returns the error for a message in a text form, or nil. head begins the input.
-func textForm(head []byte) error {
-	switch {
-	case bytes.HasPrefix(head, []byte("\xff\xfe")), bytes.HasPrefix(head, []byte("\xfe\xff")),
-		len(head) >= 4 && head[0] == 0 && head[1] > ' ' && head[2] == 0 && head[3] > ' ',
-		len(head) >= 4 && head[0] > ' ' && head[1] == 0 && head[2] > ' ' && head[3] == 0:
+// textError returns the error for a message in a text form, or nil. head begins the input. It also knows texts that
+// TextForm.Decode does not: a signature beside its document, and Base64 that is damaged or has another alphabet.
+func textError(head []byte) error {
+	switch TextFormOf(head) {
+	case UTF16:
 		return ErrUTF16
+	case PEM:
+		return ErrPEM
+	case Base64, QuotedBase64:
+		return ErrBase64
+	case SMIME:
+		return ErrSMIME
 	}
-	text := bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), " \t\r\n")
+	text := bytes.TrimLeft(bytes.TrimPrefix(head, byteOrderMark), " \t\r\n")
 	if len(text) < 4 || bytes.IndexByte(text, 0) >= 0 {
 		return nil
-	}
-	// Programs write descriptions before PEM (RFC 7468, 5.2), and agents send S/MIME with a header.
-	if bytes.HasPrefix(text, []byte("-----BEGIN ")) || bytes.Contains(text, []byte("\n-----BEGIN ")) {
-		return ErrPEM
 	}
 	lower := bytes.ToLower(text)
 	if bytes.Contains(lower, []byte("content-type:")) && (bytes.Contains(lower, []byte("pkcs7-")) || bytes.Contains(lower, []byte("multipart/signed"))) {

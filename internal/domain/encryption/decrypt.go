@@ -161,7 +161,7 @@ func (s *Service) describe(ctx context.Context, o *operation.Order) (f what.Fiel
 	var formats []string // of the messages
 	err = o.Each(ctx, func(from int, in []operation.Opened) error {
 		for i := range in {
-			document, c, format, err := describeMessage(ctx, p.Type, by, &in[i])
+			document, c, format, err := s.describeMessage(ctx, p.Type, by, &in[i])
 			if !slices.Contains(formats, string(format)) {
 				formats = append(formats, string(format))
 			}
@@ -209,14 +209,14 @@ func (s *Service) describe(ctx context.Context, o *operation.Order) (f what.Fiel
 }
 
 // describeMessage returns what a user confirms about a message, the certificate that opens it, and its format.
-func describeMessage(ctx context.Context, t Type, by *recipient, in *operation.Opened) (d what.Document, c *keys.Certificate, format Type, err error) {
+func (s *Service) describeMessage(ctx context.Context, t Type, by *recipient, in *operation.Opened) (d what.Document, c *keys.Certificate, format Type, err error) {
 	switch {
 	case in.Err != nil:
 		return d, nil, "", in.Err
 	case in.Document == nil || in.Document.Size() == 0:
 		return d, nil, "", noDocument()
 	}
-	e, err := t.parse(ctx, &source{Document: in.Document})
+	e, err := t.parse(ctx, &source{Document: in.Document}, s.Scratch)
 	if err != nil {
 		return d, nil, "", err
 	}
@@ -388,7 +388,7 @@ func (r *decryptRun) one(ctx context.Context, i int, in *operation.Opened) (err 
 	}
 	r.total.add(digest, in.Document.Size())
 	from := &source{Document: in.Document}
-	e, err := r.plan.Type.parse(ctx, from)
+	e, err := r.plan.Type.parse(ctx, from, r.Scratch)
 	if err != nil {
 		r.note()
 		return err

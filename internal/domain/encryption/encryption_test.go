@@ -8,6 +8,7 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"encoding/json"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
@@ -253,6 +254,50 @@ func TestPublishedMessages(t *testing.T) {
 	}
 	if named == 0 || len(all.Messages) < 4 {
 		t.Errorf("%d messages, %d that name their sender", len(all.Messages), named)
+	}
+}
+
+// Messages in each text form are read as the bytes that they have, and nothing of them stays open.
+func TestTexts(t *testing.T) {
+	w := newWorld(t)
+	p := sigtest.Root(t, suite.GOST2012x256).Signer(t, suite.GOST2012x256, "Signer")
+	w.own(p.Certificate, p.Key)
+	content := bytes.Repeat([]byte("0123456789abcdef"), 40_000)
+	message := w.encrypt(content, cms.Encryption{Cipher: cms.Kuznyechik}, p.Certificate)
+	armour := string(pem.EncodeToMemory(&pem.Block{Type: "CMS", Bytes: message}))
+	code := base64.StdEncoding.EncodeToString(message)
+	wide := []byte{0xff, 0xfe}
+	for _, c := range []byte(armour) {
+		wide = append(wide, c, 0)
+	}
+	for name, text := range map[string]string{
+		"PEM": armour, "Base64": code, "Base64 in quotes": `"` + code + `"`, "UTF-16": string(wide),
+		"S/MIME": "Content-Type: application/pkcs7-mime; smime-type=enveloped-data\n\n" + code,
+	} {
+		w.scratches = nil
+		list, err := w.Parse(t.Context(), audit.Principal{UserID: userID}, nil, encryption.Any, []encryption.Input{{Content: document([]byte(text))}})
+		if err != nil || list[0].Fault != nil || !slices.Equal(list[0].Certificates, []int64{1}) {
+			t.Errorf("%s: parsed %+v, %v", name, list, err)
+		}
+		got, integrity, err := w.decrypt(t.Context(), document([]byte(text)), "", nil)
+		if err != nil || !bytes.Equal(got, content) || integrity != "Verified" {
+			t.Errorf("%s: %d bytes, integrity %q, %v", name, len(got), integrity, err)
+		}
+		if len(w.scratches) < 3 {
+			t.Errorf("%s: %d scratch documents", name, len(w.scratches))
+		}
+		for i, s := range w.scratches {
+			if _, err := s.ReadAt(make([]byte, 1), 0); err == nil {
+				t.Errorf("%s: scratch document %d is open", name, i)
+			}
+		}
+		half := text[:len(text)/4*2+1]
+		if _, _, err := w.decrypt(t.Context(), document([]byte(half)), "", nil); !fault.Is(err, fault.InvalidContent) {
+			t.Errorf("%s, half of it: %v", name, err)
+		}
+		if _, _, err := w.decrypt(t.Context(), broken{document([]byte(text)), int64(len(text)) / 2}, "", nil); !errors.Is(err, errStorage) {
+			t.Errorf("%s in a storage that is away: %v", name, err)
+		}
 	}
 }
 

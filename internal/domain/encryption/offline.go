@@ -63,10 +63,11 @@ type Message struct {
 	from *source
 }
 
-// Read reads an encrypted message. The caller closes it. The fault is invalid_content.
+// Read reads an encrypted message, which is no text any more; see [cms.TextFormOf]. The caller closes it. The fault is
+// invalid_content.
 func (t Type) Read(ctx context.Context, document sig.Document) (*Message, error) {
 	from := &source{Document: document}
-	m, err := t.parse(ctx, from)
+	m, err := t.parse(ctx, from, nil)
 	if err != nil {
 		return nil, err
 	}

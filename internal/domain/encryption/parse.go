@@ -66,7 +66,7 @@ func (s *Service) parseAll(ctx context.Context, run *operation.Run) error {
 	}
 	err = run.Order().Each(ctx, func(from int, in []operation.Opened) error {
 		for i := range in {
-			ids, err := parseOne(ctx, p.kind, own, &in[i])
+			ids, err := s.parseOne(ctx, p.kind, own, &in[i])
 			if f, refused := fault.As(err); refused {
 				run.Refuse(from+i, f)
 			} else if err != nil {
@@ -82,14 +82,14 @@ func (s *Service) parseAll(ctx context.Context, run *operation.Run) error {
 	return run.Spend(ctx, nil)
 }
 
-func parseOne(ctx context.Context, t Type, own *ownCertificates, in *operation.Opened) (ids []int64, err error) {
+func (s *Service) parseOne(ctx context.Context, t Type, own *ownCertificates, in *operation.Opened) (ids []int64, err error) {
 	switch {
 	case in.Err != nil:
 		return nil, in.Err
 	case in.Document == nil || in.Document.Size() == 0:
 		return nil, noDocument()
 	}
-	e, err := t.parse(ctx, &source{Document: in.Document})
+	e, err := t.parse(ctx, &source{Document: in.Document}, s.Scratch)
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/operation"
+	"tamga/internal/domain/signing"
 	"tamga/pki/cms"
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
@@ -38,8 +39,9 @@ type typeRow struct {
 	number string
 	// options reads the parameters of encryption except AllowInvalid.
 	options func(random io.Reader, params map[string]string) (options, error)
-	// read reads an encrypted message. It is closed after use.
-	read func(ctx context.Context, from *source) (message, error)
+	// read reads an encrypted message. It is closed after use. A text is decoded into a scratch document; scratch
+	// nil: it is refused.
+	read func(ctx context.Context, from *source, scratch func() *signing.Intake) (message, error)
 	// ending is what names of messages end with; "": they are the names of the documents.
 	ending string
 }
@@ -78,15 +80,15 @@ type recipientID struct {
 var anyType = &typeRow{name: Any, read: readAny}
 
 // readAny reads an encrypted XML document, which begins with <, or else a CMS message.
-func readAny(ctx context.Context, from *source) (message, error) {
+func readAny(ctx context.Context, from *source, scratch func() *signing.Intake) (message, error) {
 	begin := make([]byte, min(from.Size(), 64))
 	if _, err := from.ReadAt(begin, 0); err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
 	if begin = bytes.TrimLeft(bytes.TrimPrefix(begin, []byte("\ufeff")), " \t\r\n"); len(begin) > 0 && begin[0] == '<' {
-		return readXML(ctx, from)
+		return readXML(ctx, from, scratch)
 	}
-	return readCMS(ctx, from)
+	return readCMS(ctx, from, scratch)
 }
 
 // row returns the row of a type.
@@ -118,16 +120,75 @@ func ParseType(where, text string) (Type, error) {
 }
 
 // cmsMessage is a message of CMS.
-type cmsMessage struct{ *cms.Enveloped }
+type cmsMessage struct {
+	*cms.Enveloped
+	decoded *signing.Intake // its bytes, if it came as text; nil: it did not
+}
 
 // readCMS reads a CMS message.
-func readCMS(ctx context.Context, from *source) (message, error) {
-	_, b := budget.Of(ctx, from.Size())
-	e, err := cms.ParseEnvelopedWithin(from, from.Size(), b.Hold)
-	if err == nil && e.Detached {
-		return nil, fault.New(fault.InvalidContent, "the encrypted message does not include its content")
+func readCMS(ctx context.Context, from *source, scratch func() *signing.Intake) (message, error) {
+	m := cmsMessage{}
+	err := m.decode(ctx, from, scratch)
+	if err == nil {
+		_, b := budget.Of(ctx, from.Size())
+		m.Enveloped, err = cms.ParseEnvelopedWithin(from, from.Size(), b.Hold)
 	}
-	return cmsMessage{e}, err
+	if err == nil && m.Detached {
+		err = fault.New(fault.InvalidContent, "the encrypted message does not include its content")
+	}
+	if err != nil {
+		m.close()
+		return nil, err
+	}
+	return m, nil
+}
+
+// decode replaces a message that is text by its bytes, in a scratch document.
+func (m *cmsMessage) decode(ctx context.Context, from *source, scratch func() *signing.Intake) error {
+	if scratch == nil {
+		return nil
+	}
+	for range 2 { // UTF-16 and the form of its text
+		head := make([]byte, min(from.Size(), cms.TextHead))
+		if _, err := from.ReadAt(head, 0); err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+		form := cms.TextFormOf(head)
+		if form == cms.NoText {
+			return nil
+		}
+		text := m.decoded
+		m.decoded = scratch()
+		_, err := form.Decode(m.decoded, &contextReader{ctx, operation.NewSection(from, 0, from.Size())})
+		if text != nil {
+			text.Close()
+		}
+		if err == nil {
+			err = m.decoded.Finish()
+		}
+		if err != nil {
+			if !errors.Is(err, cms.ErrText) {
+				from.err = err // of the text or of the scratch document
+			}
+			return err
+		}
+		from.Document = m.decoded
+	}
+	return nil
+}
+
+// contextReader is a reader that fails once its context has ended.
+type contextReader struct {
+	ctx context.Context
+	io.Reader
+}
+
+// Read implements [io.Reader].
+func (r *contextReader) Read(p []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return r.Reader.Read(p)
 }
 
 func (m cmsMessage) recipients() iter.Seq[recipientID] {
@@ -147,7 +208,11 @@ func (m cmsMessage) recipient(c *x509gost.Certificate) error {
 
 func (cmsMessage) format() Type { return CMS }
 
-func (cmsMessage) close() {}
+func (m cmsMessage) close() {
+	if m.decoded != nil {
+		m.decoded.Close() // all of it was read
+	}
+}
 
 // cmsOptions is the encryption of a CMS message.
 type cmsOptions struct{ cms.Encryption }
@@ -163,7 +228,7 @@ type xmlMessage struct {
 }
 
 // readXML reads an encrypted XML document.
-func readXML(ctx context.Context, from *source) (message, error) {
+func readXML(ctx context.Context, from *source, _ func() *signing.Intake) (message, error) {
 	ctx, b := budget.Of(ctx, from.Size())
 	b.Begin()
 	document, err := whole(operation.NewSection(from, 0, from.Size()), from.Size(), b)
@@ -324,8 +389,8 @@ func readXMLOptions(random io.Reader, params map[string]string) (options, error)
 }
 
 // parse reads an encrypted message. The caller closes it. The fault is invalid_content.
-func (t Type) parse(ctx context.Context, from *source) (message, error) {
-	m, err := t.row().read(ctx, from)
+func (t Type) parse(ctx context.Context, from *source, scratch func() *signing.Intake) (message, error) {
+	m, err := t.row().read(ctx, from, scratch)
 	switch {
 	case err == nil:
 		return m, nil

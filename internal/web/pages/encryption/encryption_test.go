@@ -4,6 +4,7 @@ package encryption_test
 
 import (
 	"archive/zip"
+	"encoding/base64"
 	"io"
 	"net/url"
 	"regexp"
@@ -219,6 +220,15 @@ func TestCertificateFiles(t *testing.T) {
 	made := results(b, b.Shows(b.Upload("/encrypt", fields{"protection": "aes"}, pagetest.File{Field: "file", Name: "b", Content: "b"}, pagetest.File{Field: "certificate", Name: "b.cer", Content: rsa})))
 	if plain := results(b, b.Shows(b.Upload("/decrypt", nil, pagetest.File{Field: "file", Name: "b.p7m", Content: made["b.p7m"]}))); plain["b"] != "b" {
 		t.Errorf("AES: %q", plain)
+	}
+	// A message that came by mail or out of an editor is text.
+	coded := base64.StdEncoding.EncodeToString([]byte(made["b.p7m"]))
+	for name, text := range map[string]string{
+		"b.pem": "-----BEGIN CMS-----\n" + coded + "\n-----END CMS-----\n", "b.txt": coded, "b.eml": "Content-Type: application/pkcs7-mime\n\n" + coded,
+	} {
+		if plain := results(b, b.Shows(b.Upload("/decrypt", nil, pagetest.File{Field: "file", Name: name, Content: text}))); plain[name] != "b" {
+			t.Errorf("%s: %q", name, plain)
+		}
 	}
 	const order = "<order><item>apples</item></order>"
 	made = results(b, b.Shows(b.Upload("/encrypt", fields{"protection": "xml"}, pagetest.File{Field: "file", Name: "order.xml", Content: order}, pagetest.File{Field: "certificate", Name: "a.cer", Content: gost})))
