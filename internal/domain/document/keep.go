@@ -190,7 +190,7 @@ func (s *Service) settle(ctx context.Context, who audit.Principal, documents []N
 		default:
 			larger = append(larger, in)
 		}
-		if err := check(&documents[i].Description); err != nil {
+		if err := Check(&documents[i].Description); err != nil {
 			return nil, err
 		}
 	}
@@ -248,8 +248,8 @@ func (in *Intake) flush(ctx context.Context) (err error) {
 	return in.to.Commit()
 }
 
-// check checks the description that a client gave.
-func check(d *Description) error {
+// Check checks the description that a client gave. Fault: document_info_invalid.
+func Check(d *Description) error {
 	if err := checkText("the file name", d.Name, maxName); err != nil {
 		return err
 	}

@@ -280,7 +280,7 @@ func (s *Service) Patch(ctx context.Context, who audit.Principal, id string, c C
 				i.Expires = time.Time{}
 			}
 		}
-		return check(&Description{Name: i.Name, Type: i.Type, Extra: i.Extra})
+		return Check(&Description{Name: i.Name, Type: i.Type, Extra: i.Extra})
 	})
 }
 

@@ -102,12 +102,14 @@ func (d *Directory) Find(ctx context.Context, who audit.Principal, text string) 
 	return found, more, nil
 }
 
-// Chosen returns users as recipients, those whom the caller may find. Fault: invalid_recipients.
+// Chosen returns users as recipients, those whom the caller may find. With the fault it returns the others.
+// Fault: invalid_recipients.
 func (d *Directory) Chosen(ctx context.Context, who audit.Principal, ids []string) (list []Recipient, err error) {
 	groups, all, err := d.groups(ctx, who)
 	if err != nil {
 		return nil, err
 	}
+	missing := false
 	for _, id := range ids {
 		u, err := d.People.Get(ctx, id)
 		if _, refused := fault.As(err); err != nil && !refused {
@@ -120,9 +122,13 @@ func (d *Directory) Chosen(ctx context.Context, who audit.Principal, ids []strin
 			}
 		}
 		if r == nil {
-			return nil, fault.New(fault.InvalidRecipients, "a person who was chosen has no certificate for encryption any more: choose the people again")
+			missing = true
+			continue
 		}
 		list = append(list, *r)
+	}
+	if missing {
+		return list, fault.New(fault.InvalidRecipients, "a person who was chosen has no certificate for encryption any more: choose the people again")
 	}
 	return list, nil
 }

@@ -39,10 +39,10 @@ type decryptView struct {
 
 // decryptState is what the form has sent.
 type decryptState struct {
+	*API
 	upload
 	certificate string // number; "": the message decides
 	sender      *encryption.Recipient
-	problems    problems
 }
 
 func (a *API) decryptForm(ctx context.Context, r struct {
@@ -52,7 +52,7 @@ func (a *API) decryptForm(ctx context.Context, r struct {
 	if err != nil {
 		return view.View{}, err
 	}
-	v, err := a.decryptViewOf(ctx, &decryptState{upload: upload{stored: list}})
+	v, err := a.decryptViewOf(ctx, &decryptState{API: a, upload: upload{stored: list}})
 	v.Gone = r.Stored != "" && len(list) < strings.Count(r.Stored, ",")+1
 	return decryptFormView(v), err
 }
@@ -63,14 +63,14 @@ func decryptFormView(v decryptView) view.View {
 
 // decryptViewOf returns the form with its state. It says which certificates open the files that are here.
 func (a *API) decryptViewOf(ctx context.Context, s *decryptState) (v decryptView, err error) {
-	v = decryptView{Tabs: tabs("/decrypt"), Problems: s.problems, MaxFiles: view.MaxFiles, MaxBytes: view.Bytes(a.Most), Kept: a.Kept}
+	w := view.VisitorOf(ctx).Words
+	v = decryptView{Tabs: tabs("/decrypt"), Problems: s.problemsOf(w, decryptFields), MaxFiles: view.MaxFiles, MaxBytes: view.Bytes(a.Most), Kept: a.Kept}
 	list, err := view.CertificatesOf(ctx, a.Certificates, a.Now())
 	if err != nil {
 		return v, err
 	}
 	v.None = len(list) == 0
 	byID := map[int64]view.Certificate{}
-	w := view.VisitorOf(ctx).Words
 	for _, c := range list {
 		byID[c.ID] = c
 		if c.Usable || a.Ended {
@@ -87,6 +87,7 @@ func (a *API) decryptViewOf(ctx context.Context, s *decryptState) (v decryptView
 	}
 	v.Changed = s.certificate != "" || s.sender != nil || v.Problems["sender"] != "" || v.Problems["certificate"] != ""
 	if len(s.stored) == 0 {
+		v.PIN = v.PIN || v.Problems["pin"] != ""
 		return v, nil
 	}
 	parsed, err := a.Messages.Parse(ctx, rest.Caller(ctx), nil, encryption.Any, s.inputs())
@@ -103,7 +104,7 @@ func (a *API) decryptViewOf(ctx context.Context, s *decryptState) (v decryptView
 		}
 		switch {
 		case parsed[i].Fault != nil:
-			f.Problem = sayProblem(w, parsed[i].Fault)
+			f.Problem = w.Say(parsed[i].Fault)
 		case len(f.Opens) == 0:
 			f.Problem = w.Text("decrypt.not_yours")
 		default:
@@ -114,59 +115,27 @@ func (a *API) decryptViewOf(ctx context.Context, s *decryptState) (v decryptView
 	if s.certificate == "" {
 		v.PIN = pin
 	}
+	v.PIN = v.PIN || v.Problems["pin"] != ""
 	return v, nil
 }
 
-// decrypt decrypts the files of the form, or only says which certificates open them. Whatever it refuses, its page is the
-// form with all that was sent but the PIN.
+// decrypt decrypts the files of the form, or only says which certificates open them.
 func (a *API) decrypt(ctx context.Context, docs *rest.Documents[*document.Intake], r struct {
 	Body rest.Parts `many:"file,folder,stored,sender"`
 }) (any, error) {
-	s := decryptState{}
-	u, err := a.read(ctx, docs, r.Body, "sender")
-	s.upload = u
-	if err == nil {
-		err = s.read(ctx)
-	}
-	if err == nil {
-		err = s.check()
-	}
-	if err == nil && s.fields.Get("do") == "look" {
-		v, err := a.decryptViewOf(ctx, &s)
-		if err != nil {
-			return nil, err
-		}
-		return decryptFormView(v).Render(ctx)
-	}
-	var o *operation.Operation
-	if err == nil {
-		o, err = a.orderDecryption(ctx, &s)
-	}
-	if err == nil {
-		rest.Afterwards(ctx, o)
-		to := rest.Redirect{Location: view.DecryptedAt(o.ID), See: true}
-		if o.State == operation.Created || o.State == operation.Challenged {
-			to.Location = "/confirm/" + o.ID
-		}
-		return to, nil
-	}
-	refused := err
-	if s.problems == nil && s.certificate == "" && fault.Is(err, fault.InvalidCertificate) { // it is about a file
-		if f, ok := fault.As(err); ok {
-			s.problems = problems{"file": sayProblem(view.VisitorOf(ctx).Words, fault.New(fault.InvalidContent, f.Message))}
-		}
-	}
-	if s.problems == nil {
-		if s.problems, err = problemOf(view.VisitorOf(ctx).Words, err, s.stored, decryptFields); err != nil {
-			return nil, err
-		}
-	}
-	v, err := a.decryptViewOf(ctx, &s)
-	if err != nil {
-		return nil, err
-	}
-	v.PIN = v.PIN || v.Problems["pin"] != ""
-	return nil, again{refused, decryptFormView(v)}
+	return a.submit(ctx, docs, r.Body, "sender", &decryptState{API: a})
+}
+
+// sent implements sentForm.
+func (s *decryptState) sent() *upload { return &s.upload }
+
+// looks implements sentForm: the page says which certificates open the files.
+func (s *decryptState) looks() bool { return s.fields.Get("do") == "look" }
+
+// page implements sentForm.
+func (s *decryptState) page(ctx context.Context) (view.View, error) {
+	v, err := s.decryptViewOf(ctx, s)
+	return decryptFormView(v), err
 }
 
 // decryptFields are the fields that faults are about, by their codes.
@@ -175,8 +144,8 @@ var decryptFields = map[string]string{
 	fault.InvalidCertificate: "certificate", fault.InvalidPIN: "pin", fault.ParametersRequired: "sender",
 }
 
-// read reads the fields of the form besides the files.
-func (s *decryptState) read(ctx context.Context) error {
+// read implements sentForm.
+func (s *decryptState) read(context.Context) error {
 	if s.certificate = s.fields.Get("certificate"); s.certificate == "0" {
 		s.certificate = ""
 	}
@@ -189,19 +158,17 @@ func (s *decryptState) read(ctx context.Context) error {
 		if err == nil && len(list) > 1 {
 			err = fault.New(fault.InvalidRecipients, "the sender has one certificate: choose a file with one")
 		}
-		if said, refused := fault.As(err); refused {
-			s.problems = problems{"sender": view.Visible(f.name) + ": " + sayProblem(view.VisitorOf(ctx).Words, said)}
-		}
-		if err != nil {
+		if err == nil {
+			s.sender = &list[0]
+		} else if err := s.refuse(ofField{err, "sender", view.Visible(f.name) + ": "}); err != nil {
 			return err
 		}
-		s.sender = &list[0]
 	}
-	return nil
+	return s.refuse(s.check())
 }
 
-// orderDecryption decrypts the files, or orders it, if it must be confirmed.
-func (a *API) orderDecryption(ctx context.Context, s *decryptState) (*operation.Operation, error) {
+// order implements sentForm: the files are decrypted, or their decryption waits to be confirmed.
+func (s *decryptState) order(ctx context.Context) (*operation.Operation, string, error) {
 	o := &encryption.DecryptOrder{
 		Type: encryption.Any, Certificate: s.certificate, PIN: s.fields.Get("pin"), Messages: s.inputs(), Form: operation.FormPage,
 		Noted: func(text string) { rest.Concerning(ctx, text) },
@@ -210,7 +177,17 @@ func (a *API) orderDecryption(ctx context.Context, s *decryptState) (*operation.
 		o.Params = map[string]string{encryption.ParamOriginator: base64.StdEncoding.EncodeToString(s.sender.Certificate.Raw)}
 	}
 	rest.Concerning(ctx, fmt.Sprintf("%d documents", len(s.stored)))
-	return a.Messages.Decrypt(ctx, rest.Caller(ctx), o)
+	op, err := s.Messages.Decrypt(ctx, rest.Caller(ctx), o)
+	if f, refused := fault.As(err); refused && s.certificate == "" && f.Code == fault.InvalidCertificate { // it is about a file
+		return nil, "", ofField{fault.New(fault.InvalidContent, f.Message).With(err), "file", ""}
+	}
+	switch {
+	case err != nil:
+		return nil, "", err
+	case op.State == operation.Created || op.State == operation.Challenged:
+		return op, "/confirm/" + op.ID, nil
+	}
+	return op, view.DecryptedAt(op.ID), nil
 }
 
 // resultView is the page of what was encrypted or decrypted.
@@ -258,7 +235,7 @@ func (a *API) result(ctx context.Context, id, kind string) (view.View, *operatio
 		v.Address, v.Form, shown.Title = "/decrypted", "/decrypt", "decrypted.title"
 	}
 	if o.Fault != nil {
-		v.Problem = sayProblem(w, o.Fault)
+		v.Problem = w.Say(o.Fault)
 	}
 	own := o.Owner.ClientID == a.ClientID
 	v.Waits = o.State == operation.Created || o.State == operation.Challenged
@@ -272,7 +249,7 @@ func (a *API) result(ctx context.Context, id, kind string) (view.View, *operatio
 		case d.Declined:
 			one.Declined = true
 		case d.Fault != nil:
-			one.Problem = sayProblem(w, d.Fault)
+			one.Problem = w.Say(d.Fault)
 			v.Failed++
 		case d.RefID != "":
 			v.Done++

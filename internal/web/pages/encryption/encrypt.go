@@ -108,8 +108,7 @@ func (a *API) encryptForm(ctx context.Context, r struct {
 	if err != nil {
 		return view.View{}, err
 	}
-	s := encryptState{self: true, upload: upload{stored: list}}
-	v, err := a.encryptViewOf(ctx, &s)
+	v, err := a.encryptViewOf(ctx, &encryptState{API: a, self: true, upload: upload{stored: list}})
 	v.Gone = r.Stored != "" && len(list) < strings.Count(r.Stored, ",")+1
 	return formView(v), err
 }
@@ -120,6 +119,7 @@ func formView(v encryptView) view.View {
 
 // encryptState is what the form has sent.
 type encryptState struct {
+	*API
 	upload
 	people       []encryption.Recipient // chosen by name
 	certificates []encryption.Recipient // from files
@@ -129,14 +129,13 @@ type encryptState struct {
 	find         bool // the search button
 	protection   string
 	ending       string
-	problems     problems
 }
 
 // encryptViewOf returns the form with its state.
 func (a *API) encryptViewOf(ctx context.Context, s *encryptState) (v encryptView, err error) {
 	who, w := rest.Caller(ctx), view.VisitorOf(ctx).Words
 	v = encryptView{
-		Tabs: tabs("/encrypt"), Problems: s.problems, MaxFiles: view.MaxFiles, MaxBytes: view.Bytes(a.Most), Kept: a.Kept, Searches: a.Searches,
+		Tabs: tabs("/encrypt"), Problems: s.problemsOf(w, encryptFields), MaxFiles: view.MaxFiles, MaxBytes: view.Bytes(a.Most), Kept: a.Kept, Searches: a.Searches,
 		Query: s.query, Searched: s.find, ForSelf: s.self,
 	}
 	for i := range s.stored {
@@ -167,12 +166,13 @@ func (a *API) encryptViewOf(ctx context.Context, s *encryptState) (v encryptView
 		}
 	}
 	if text := v.Problems["group"]; text != "" && len(v.Groups) == 0 { // the form has no such field
-		v.Problems = problems{"to": text}
+		delete(v.Problems, "group")
+		v.Problems["to"] = strings.TrimSpace(v.Problems["to"] + " " + text)
 	}
 	if s.find && a.Searches {
 		found, more, err := a.Directory.Find(ctx, who, s.query)
 		if f, refused := fault.As(err); refused && f.Code == fault.InvalidFilterValue {
-			v.Problems = problems{"q": w.Text("encrypt.short")}
+			v.Problems["q"] = w.Text("encrypt.short")
 		} else if err != nil {
 			return v, err
 		}
@@ -197,47 +197,27 @@ func (a *API) encryptViewOf(ctx context.Context, s *encryptState) (v encryptView
 func (a *API) findRecipients(ctx context.Context, r struct {
 	Query string `query:"q"`
 }) (view.View, error) {
-	v, err := a.encryptViewOf(ctx, &encryptState{query: r.Query, find: true, self: true})
+	v, err := a.encryptViewOf(ctx, &encryptState{API: a, query: r.Query, find: true, self: true})
 	return formView(v), err
 }
 
-// encrypt encrypts the files of the form, or searches for people. Whatever it refuses, its page is the form with all
-// that was sent.
+// encrypt encrypts the files of the form, or searches for people.
 func (a *API) encrypt(ctx context.Context, docs *rest.Documents[*document.Intake], r struct {
 	Body rest.Parts `many:"file,folder,stored,to,der,group,certificate"`
 }) (any, error) {
-	s := encryptState{}
-	u, err := a.read(ctx, docs, r.Body, "certificate")
-	s.upload = u
-	if err == nil {
-		err = a.readState(ctx, &s)
-	}
-	if err == nil && s.find {
-		v, err := a.encryptViewOf(ctx, &s)
-		if err != nil {
-			return nil, err
-		}
-		return formView(v).Render(ctx)
-	}
-	var o *operation.Operation
-	if err == nil {
-		o, err = a.order(ctx, &s)
-	}
-	if err == nil {
-		rest.Afterwards(ctx, o)
-		return rest.Redirect{Location: "/encrypted?operation=" + o.ID, See: true}, nil
-	}
-	refused := err
-	if s.problems == nil {
-		if s.problems, err = problemOf(view.VisitorOf(ctx).Words, err, s.stored, encryptFields); err != nil {
-			return nil, err
-		}
-	}
-	v, err := a.encryptViewOf(ctx, &s)
-	if err != nil {
-		return nil, err
-	}
-	return nil, again{refused, formView(v)}
+	return a.submit(ctx, docs, r.Body, "certificate", &encryptState{API: a})
+}
+
+// sent implements sentForm.
+func (s *encryptState) sent() *upload { return &s.upload }
+
+// looks implements sentForm: a search.
+func (s *encryptState) looks() bool { return s.find }
+
+// page implements sentForm.
+func (s *encryptState) page(ctx context.Context) (view.View, error) {
+	v, err := s.encryptViewOf(ctx, s)
+	return formView(v), err
 }
 
 // encryptFields are the fields that faults are about, by their codes.
@@ -246,9 +226,8 @@ var encryptFields = map[string]string{
 	fault.InvalidRecipients: "to", fault.InvalidParameters: "protection",
 }
 
-// readState reads the fields of the form besides the files.
-func (a *API) readState(ctx context.Context, s *encryptState) (err error) {
-	who := rest.Caller(ctx)
+// read implements sentForm.
+func (s *encryptState) read(ctx context.Context) (err error) {
 	s.groups, s.self, s.query, s.find = s.fields["group"], s.fields.Get("self") == "yes", s.fields.Get("q"), s.fields.Get("do") == "find"
 	s.groups = slices.DeleteFunc(slices.Clone(s.groups), func(g string) bool { return g == "" })
 	s.protection, s.ending = s.fields.Get("protection"), s.fields.Get("ending")
@@ -258,15 +237,15 @@ func (a *API) readState(ctx context.Context, s *encryptState) (err error) {
 	for _, text := range s.fields["der"] {
 		der, _ := base64.StdEncoding.DecodeString(text) // of a damaged form nothing or a part, which is no certificate
 		list, err := encryption.ReadRecipients(der)
-		if err != nil {
-			return s.wrong(ctx, "certificate", "", err)
+		if err := s.refuse(of("certificate", "", err)); err != nil {
+			return err
 		}
 		s.certificates = append(s.certificates, list...)
 	}
 	for _, f := range s.small {
 		list, err := encryption.ReadRecipients(f.content)
-		if err != nil {
-			return s.wrong(ctx, "certificate", view.Visible(f.name)+": ", err)
+		if err := s.refuse(of("certificate", view.Visible(f.name)+": ", err)); err != nil {
+			return err
 		}
 		for _, r := range list {
 			if !slices.ContainsFunc(s.certificates, func(have encryption.Recipient) bool { return slices.Equal(have.Certificate.Raw, r.Certificate.Raw) }) {
@@ -276,22 +255,31 @@ func (a *API) readState(ctx context.Context, s *encryptState) (err error) {
 	}
 	ids := s.fields["to"]
 	if len(ids)+len(s.certificates) > maxRecipients {
-		return fault.Newf(fault.InvalidRecipients, "at most %d people and certificates are chosen one by one: choose their group", maxRecipients)
+		ids, s.certificates = ids[:min(len(ids), maxRecipients)], s.certificates[:min(len(s.certificates), maxRecipients)]
+		s.refuse(fault.Newf(fault.InvalidRecipients, "at most %d people and certificates are chosen one by one: choose their group", maxRecipients))
 	}
-	s.people, err = a.Directory.Chosen(ctx, who, ids)
-	return err
+	s.people, err = s.Directory.Chosen(ctx, rest.Caller(ctx), ids)
+	return s.refuse(err)
 }
 
-// wrong says what is wrong with a field, and returns the error.
-func (s *encryptState) wrong(ctx context.Context, field, before string, err error) error {
-	if f, refused := fault.As(err); refused {
-		s.problems = problems{field: before + sayProblem(view.VisitorOf(ctx).Words, f)}
+// of says which field a refusal is about; see ofField.
+func of(field, before string, err error) error {
+	if err == nil {
+		return nil
 	}
-	return err
+	return ofField{err, field, before}
 }
 
-// order encrypts the files for all recipients.
-func (a *API) order(ctx context.Context, s *encryptState) (*operation.Operation, error) {
+// order implements sentForm: the files are encrypted for all recipients.
+func (s *encryptState) order(ctx context.Context) (*operation.Operation, string, error) {
+	o, err := s.encryptFiles(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	return o, "/encrypted?operation=" + o.ID, nil
+}
+
+func (s *encryptState) encryptFiles(ctx context.Context) (*operation.Operation, error) {
 	who := rest.Caller(ctx)
 	if err := s.check(); err != nil {
 		return nil, err
@@ -302,7 +290,7 @@ func (a *API) order(ctx context.Context, s *encryptState) (*operation.Operation,
 	}
 	var to []encryption.Recipient
 	if s.self {
-		own, err := a.Directory.Own(ctx, who)
+		own, err := s.Directory.Own(ctx, who)
 		if err != nil {
 			return nil, err
 		}
@@ -310,17 +298,21 @@ func (a *API) order(ctx context.Context, s *encryptState) (*operation.Operation,
 			to = append(to, *own)
 		}
 	}
-	others := len(to)
+	self := len(to) // the reader
 	to = append(append(to, s.people...), s.certificates...)
 	for _, group := range s.groups {
-		list, err := a.Directory.InGroup(ctx, who, group)
+		list, err := s.Directory.InGroup(ctx, who, group)
 		if err != nil {
-			return nil, s.wrong(ctx, "group", "", err)
+			return nil, of("group", "", err)
 		}
 		to = append(to, list...)
 	}
-	if len(to) == others {
-		return nil, s.wrong(ctx, "to", "", fault.New(fault.InvalidRecipients, "choose at least one person, group or certificate to encrypt for"))
+	switch {
+	case len(to) > self:
+	case self > 0:
+		return nil, fault.New(fault.InvalidRecipients, "besides yourself, choose at least one person, group or certificate to encrypt for")
+	default:
+		return nil, fault.New(fault.InvalidRecipients, "choose at least one person, group or certificate to encrypt for")
 	}
 	p := protections[at]
 	o := &encryption.EncryptOrder{
@@ -333,15 +325,15 @@ func (a *API) order(ctx context.Context, s *encryptState) (*operation.Operation,
 		names = append(names, cmp.Or(view.Visible(to[i].Name), certificateEntry(&to[i]).Name))
 	}
 	rest.Concerning(ctx, fmt.Sprintf("%d recipients, %d documents", len(to), len(s.stored)))
-	op, err := a.Messages.Encrypt(ctx, who, o)
-	return op, s.ofRecipient(ctx, err, names)
+	op, err := s.Messages.Encrypt(ctx, who, o)
+	return op, ofRecipient(err, names)
 }
 
 // numbered is the begin of a fault about a recipient.
 var numbered = regexp.MustCompile(`(?s)^Encryption\.Certificates\[(\d+)\]: (.*)$`)
 
 // ofRecipient says a fault about a recipient by their name, because a form has no numbers of recipients.
-func (s *encryptState) ofRecipient(ctx context.Context, err error, names []string) error {
+func ofRecipient(err error, names []string) error {
 	f, refused := fault.As(err)
 	if !refused {
 		return err
@@ -353,7 +345,7 @@ func (s *encryptState) ofRecipient(ctx context.Context, err error, names []strin
 	if i, wrong := strconv.Atoi(m[1]); wrong == nil && i < len(names) {
 		said := *f
 		said.Message = m[2]
-		s.wrong(ctx, "to", names[i]+": ", &said)
+		return ofField{&said, "to", names[i] + ": "}
 	}
 	return err
 }

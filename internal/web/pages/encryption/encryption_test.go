@@ -245,6 +245,37 @@ func TestCertificateFiles(t *testing.T) {
 	b.Is(b.Upload("/encrypt", fields{"protection": "rot13"}, pagetest.File{Field: "file", Name: "a.txt", Content: "a"}, pagetest.File{Field: "certificate", Name: "a.cer", Content: gost}), 400, `id="protection-problem"`)
 }
 
+// TestNothingLost: whatever is wrong with a form, all is said at once, and what is right is kept.
+func TestNothingLost(t *testing.T) {
+	w := tamgatest.StartUMS(t)
+	colleague(w)
+	b := signedIn(w, w.Dev.User.Login, w.Dev.User.Password)
+	id := b.Find(b.Get("/encrypt/recipients?q=pl"), found)[1]
+	gost := string(tamgatest.ReadFile(t, w.Path(w.Cert("gost2012-256", false).PEM)))
+	long := strings.Repeat("long ", 60) + ".txt"
+	p := b.Upload("/encrypt", fields{"to": id, "protection": "kuznyechik", "ending": ".enc", "self": "yes"},
+		pagetest.File{Field: "file", Name: "good.txt", Content: "good"}, pagetest.File{Field: "file", Name: long, Content: "long"}, pagetest.File{Field: "file", Name: "better.txt", Content: "better"},
+		pagetest.File{Field: "certificate", Name: "bad.cer", Content: "no certificate"}, pagetest.File{Field: "certificate", Name: "good.cer", Content: gost})
+	b.Is(p, 400, `id="file-problem"`, "The name of the file &#34;long long", "no name may have: rename it.<", `id="certificate-problem"`, "bad.cer: The file has no certificate", "or .p7b.<",
+		">good.txt<", ">better.txt<", "Demo User", `value=".enc" selected`, `value="kuznyechik" checked`, `name="self" value="yes" checked`)
+	if strings.Contains(p.Text, "not right") || len(stored.FindAllString(p.Text, -1)) != 2 || b.Find(p, chosen)[1] != id || len(der.FindAllString(p.Text, -1)) != 1 {
+		t.Errorf("the form has lost something, or says twice what is wrong:\n%s", p.Text)
+	}
+	// A person who is no recipient any more does not take the others away.
+	file := b.Find(p, stored)[1]
+	p = b.Upload("/encrypt", fields{"to": tamgatest.Missing, "stored": file, "der": b.Find(p, der)[1]})
+	b.Is(p, 400, `id="to-problem"`, "A person who was chosen has no certificate for encryption any more", ">good.txt<", "Demo User")
+}
+
+// TestSelfAlone: the reader alone is no recipient, and the form says whom to add.
+func TestSelfAlone(t *testing.T) {
+	w := tamgatest.StartUMS(t)
+	b := colleague(w)
+	file := pagetest.File{Field: "file", Name: "a.txt", Content: "a"}
+	b.Is(b.Upload("/encrypt", fields{"self": "yes"}, file), 400, `id="to-problem"`, "Besides yourself, choose at least one person, group or certificate to encrypt for.")
+	b.Is(b.Upload("/encrypt", nil, file), 400, `id="to-problem"`, "Choose at least one person, group or certificate to encrypt for.")
+}
+
 // TestHostileNames: names of files stay texts, and no name leads out of a folder of the reader.
 func TestHostileNames(t *testing.T) {
 	w := tamgatest.StartUMS(t)
@@ -269,7 +300,9 @@ func TestHostileNames(t *testing.T) {
 			}
 		}
 	}
-	b.Is(b.Upload("/decrypt", nil, pagetest.File{Field: "file", Name: "a\u202efdp.p7m", Content: message}), 400, `id="file-problem"`)
+	p = b.Upload("/decrypt", nil, pagetest.File{Field: "file", Name: "a\u202efdp.p7m", Content: message}, pagetest.File{Field: "file", Name: "good.p7m", Content: message})
+	b.Is(p, 400, `id="file-problem"`, ">good.p7m<")
+	b.Shows(b.Upload("/decrypt", fields{"stored": b.Find(p, stored)[1]}), "1 file is decrypted")
 }
 
 // TestPIN: the PIN is asked for if a key has one, and costs an attempt if it is wrong. The form keeps all but the PIN.

@@ -8,7 +8,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"tamga/internal/domain/document"
 	"tamga/internal/domain/encryption"
@@ -19,10 +18,8 @@ import (
 	"tamga/internal/web/rest"
 )
 
-const (
-	maxFields = 256 << 10 // bytes of the fields beside the files: certificates are among them
-	maxName   = 255       // characters of the name of a stored document
-)
+// maxFields bounds the bytes of the fields beside the files: certificates are among them.
+const maxFields = 256 << 10
 
 // storedFile is a file that is on the server already, so that a form can be sent again without it.
 type storedFile struct {
@@ -49,6 +46,17 @@ type upload struct {
 	small  []smallFile
 	stored []document.Info
 	empty  []string // names of files without content
+	wrong  []error  // why the form is refused
+}
+
+// refuse keeps a refusal, since a form says all that is wrong with it. An error that is none is returned.
+func (u *upload) refuse(err error) error {
+	_, refused := fault.As(err)
+	if _, away := fault.AsOutage(err); err == nil || !refused || away {
+		return err
+	}
+	u.wrong = append(u.wrong, err)
+	return nil
 }
 
 // smallFile is a file that is not a document, such as a certificate.
@@ -58,10 +66,11 @@ type smallFile struct {
 }
 
 // read reads a form and stores its files, in the field "file" and in a folder. Files that were stored before are named in
-// the field "stored". small is the field for certificates.
-func (a *API) read(ctx context.Context, docs *rest.Documents[*document.Intake], parts rest.Parts, small string) (u upload, err error) {
-	tooMany := fault.Newf(fault.InvalidParameters, "at most %d files are taken at once", view.MaxFiles)
+// the field "stored". small is the field for certificates. A file whose name is refused is left out, and the others are
+// kept.
+func (a *API) read(ctx context.Context, docs *rest.Documents[*document.Intake], parts rest.Parts, small string, u *upload) (err error) {
 	var sent []document.New
+	refused := 0 // more than a form takes
 	form := view.Upload[*document.Intake]{
 		Most: maxFields, Folder: "folder", At: a.Now(), Small: small,
 		Take: func(name string, content []byte) error {
@@ -71,55 +80,56 @@ func (a *API) read(ctx context.Context, docs *rest.Documents[*document.Intake], 
 			return nil
 		},
 		Each: func(_, name string, content *document.Intake) error {
-			if content.Size() == 0 {
+			d := document.New{Content: content, Description: document.Description{Name: name, Temporary: true}}
+			switch {
+			case content.Size() == 0:
 				if name != "" {
 					u.empty = append(u.empty, notify.OneLine(name))
 				}
-				return nil
+			case document.Check(&d.Description) != nil:
+				return u.refuse(fault.Newf(fault.DocumentInfoInvalid, "the name of the file %.64q is too long, or has characters that no name may have: rename it", notify.OneLine(name)))
+			case len(sent) == view.MaxFiles:
+				refused++
+			default:
+				sent = append(sent, d)
 			}
-			if len(sent) == view.MaxFiles {
-				return tooMany
-			}
-			sent = append(sent, document.New{Content: content, Description: document.Description{Name: name, Temporary: true}})
 			return nil
 		},
 	}
 	if u.fields, err = form.Read(parts, docs); err != nil {
-		return u, err
+		return err
 	}
 	who := rest.Caller(ctx)
 	for _, id := range u.fields["stored"] {
 		info, err := a.Documents.Info(ctx, who, id)
 		switch {
 		case fault.Is(err, fault.NotFound): // its time is over
-			continue
 		case err != nil:
-			return u, err
+			return err
+		default:
+			u.stored = append(u.stored, info)
 		}
-		u.stored = append(u.stored, info)
 	}
-	if len(u.stored)+len(sent) > view.MaxFiles {
-		return u, tooMany
+	if free := max(0, view.MaxFiles-len(u.stored)); len(sent) > free {
+		refused += len(sent) - free
+		sent = sent[:free]
+	}
+	if refused > 0 {
+		u.wrong = append(u.wrong, ofField{fault.Newf(fault.InvalidParameters, "at most %d files are taken at once: those beyond are left out", view.MaxFiles), "file", ""})
 	}
 	if len(sent) == 0 {
-		return u, nil
+		return nil
 	}
 	kept, err := a.Documents.Keep(ctx, who, sent)
-	if fault.Is(err, fault.DocumentInfoInvalid) { // a name
-		for _, d := range sent {
-			if name := d.Description.Name; utf8.RuneCountInString(name) > maxName || notify.OneLine(name) != strings.TrimSpace(name) {
-				u.empty = nil
-				return u, fault.Newf(fault.DocumentInfoInvalid, "the name of the file %.64q is too long, or has characters that no name may have: rename it", notify.OneLine(name)).With(err)
-			}
-		}
-	}
 	u.stored = append(u.stored, kept...)
-	return u, err
+	return err
 }
 
 // check refuses an upload without files, and one with empty files.
 func (u *upload) check() error {
 	switch {
+	case len(u.wrong) > 0: // a file may be missing because of that
+		return nil
 	case len(u.empty) > 0:
 		return fault.Newf(fault.ContentRequired, "the file %.64q is empty: leave it out", u.empty[0])
 	case len(u.stored) == 0:
@@ -140,31 +150,80 @@ func (u *upload) inputs() []encryption.Input {
 // problems are what is wrong with a form, by its fields; "" is the form as a whole.
 type problems map[string]string
 
-// problemOf puts a fault of an order beside its field. codes name the fields by the codes of faults. Any other error is
-// returned.
-func problemOf(w *view.Words, err error, files []document.Info, codes map[string]string) (problems, error) {
-	f, refused := fault.As(err)
-	if _, away := fault.AsOutage(err); !refused || away {
-		return nil, err
-	}
-	field := codes[f.Code]
-	text := sayProblem(w, f)
-	if of, one := errors.AsType[operation.OfDocument](err); one && of.Index < len(files) {
-		field, text = "file", view.Visible(files[of.Index].Name)+": "+text
-	}
-	return problems{field: text}, nil
+// ofField is a refusal of which the field is known. before is what its text begins with.
+type ofField struct {
+	error
+	field, before string
 }
 
-// sayProblem returns a fault in words.
-func sayProblem(w *view.Words, f *fault.Error) string {
-	sentence, detail := w.Refusal(f)
-	if detail == "" {
-		return sentence
+// Unwrap returns the refusal.
+func (o ofField) Unwrap() error { return o.error }
+
+// problemsOf puts refusals beside their fields. codes name the fields by the codes of faults.
+func (u *upload) problemsOf(w *view.Words, codes map[string]string) problems {
+	list := problems{}
+	for _, err := range u.wrong {
+		f, _ := fault.As(err)
+		field, text := codes[f.Code], w.Say(f)
+		if of, one := errors.AsType[operation.OfDocument](err); one && of.Index < len(u.stored) {
+			field, text = "file", view.Visible(u.stored[of.Index].Name)+": "+text
+		}
+		if of, known := errors.AsType[ofField](err); known {
+			field, text = of.field, of.before+text
+		}
+		if list[field] != "" {
+			text = list[field] + " " + text
+		}
+		list[field] = text
 	}
-	if own := w.Own(detail); own != "" {
-		return sentence + " " + own
+	return list
+}
+
+// sentForm is a form of this area that was sent.
+type sentForm interface {
+	sent() *upload
+	// read reads the fields besides the files. What is wrong with them is refused, and what is right is kept.
+	read(ctx context.Context) error
+	// looks reports whether the form is only shown again, with what is known now.
+	looks() bool
+	// order begins the operation, and returns where its page is.
+	order(ctx context.Context) (*operation.Operation, string, error)
+	// page returns the form with its state.
+	page(ctx context.Context) (view.View, error)
+}
+
+// submit does what a form says. Whatever it refuses, its page is the form with all that was sent but secrets. small is
+// the field for certificates.
+func (a *API) submit(ctx context.Context, docs *rest.Documents[*document.Intake], parts rest.Parts, small string, form sentForm) (any, error) {
+	u := form.sent()
+	if err := u.refuse(a.read(ctx, docs, parts, small, u)); err != nil {
+		return nil, err
 	}
-	return sentence + " " + w.Text("fault.english") + " " + detail
+	if err := form.read(ctx); err != nil {
+		return nil, err
+	}
+	if len(u.wrong) == 0 && form.looks() {
+		v, err := form.page(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return v.Render(ctx)
+	}
+	if len(u.wrong) == 0 {
+		o, to, err := form.order(ctx)
+		if err == nil {
+			rest.Afterwards(ctx, o)
+			return rest.Redirect{Location: to, See: true}, nil
+		}
+		if err := u.refuse(err); err != nil {
+			return nil, err
+		}
+	}
+	v, err := form.page(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return nil, again{u.wrong[0], v}
 }
 
 // again is a refusal whose page is the form with everything that was sent.

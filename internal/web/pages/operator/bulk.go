@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strings"
 
 	"tamga/internal/domain/approval"
 	"tamga/internal/domain/contact"
@@ -228,9 +227,5 @@ func (a *API) said(ctx context.Context, refused error) string {
 	if !is {
 		f = fault.New(fault.Failed, "")
 	}
-	sentence, detail := w.Refusal(f)
-	if own := w.Own(detail); own != "" {
-		detail = own
-	}
-	return strings.TrimSpace(sentence + " " + detail)
+	return w.Say(f)
 }

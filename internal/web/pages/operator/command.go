@@ -561,8 +561,7 @@ func blame(ctx context.Context, d *command, asked *view.View, f rest.Form, err e
 		return false
 	}
 	w := view.VisitorOf(ctx).Words
-	sentence, detail := w.Refusal(why)
-	fields[i].Problem = strings.TrimSpace(sentence + " " + w.Own(detail))
+	fields[i].Problem = w.Say(why)
 	if more != "" {
 		fields[i].Problem += " " + w.Text("field.has_it", more)
 	}

@@ -395,8 +395,7 @@ func (a *API) verify(ctx context.Context, r ofSignature) (view.View, error) {
 	w := view.VisitorOf(ctx).Words
 	reports, err := a.reports(ctx, &v.Signature)
 	if f, refused := fault.As(err); refused && f.Code != fault.Unavailable {
-		sentence, detail := w.Refusal(f)
-		v.Unverified = strings.TrimSpace(sentence + " " + w.Own(detail))
+		v.Unverified = w.Say(f)
 		return shownOne(v), nil
 	}
 	if err != nil {

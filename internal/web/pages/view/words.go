@@ -166,6 +166,7 @@ var exact = map[string]bool{
 	fault.RequestStatus: true, fault.CertificateStatus: true, fault.ContactUnconfirmed: true, fault.KInitExists: true,
 	fault.MaxTokens: true, fault.MaxAttempts: true, fault.InvalidCode: true, fault.InvalidLicense: true,
 	fault.InvalidFilterValue: true, fault.UnsupportedOperation: true, fault.InvalidRecipients: true,
+	fault.DocumentInfoInvalid: true,
 }
 
 // Refusal returns what a refusal means, and the message that is shown below it: "" if the
@@ -187,6 +188,18 @@ func (w *Words) Refusal(f *fault.Error) (sentence, detail string) {
 		sentence = asSentence(own)
 	}
 	return sentence, ""
+}
+
+// Say returns a refusal in words: what it means, and after it what exactly was wrong, each a sentence.
+func (w *Words) Say(f *fault.Error) string {
+	sentence, detail := w.Refusal(f)
+	if detail == "" {
+		return sentence
+	}
+	if own := w.Own(detail); own != "" {
+		return sentence + " " + asSentence(own)
+	}
+	return sentence + " " + w.Text("fault.english") + " " + detail
 }
 
 // asSentence returns a message with a capital letter at its begin and a full stop at its end.

@@ -395,3 +395,28 @@ func TestLocal(t *testing.T) {
 		}
 	}
 }
+
+// TestSay: a refusal in one text is one sentence or two, never a sentence with a clause behind its full stop.
+func TestSay(t *testing.T) {
+	for _, c := range []struct {
+		f      *fault.Error
+		en, ru string
+	}{
+		{
+			fault.Newf(fault.DocumentInfoInvalid, "the name of the file %.64q is too long, or has characters that no name may have: rename it", "a"),
+			`The name of the file "a" is too long, or has characters that no name may have: rename it.`,
+			"Имя файла «a» слишком длинное, или в нём есть недопустимые символы: переименуйте файл.",
+		},
+		{
+			fault.Newf(fault.ContentRequired, "the file %.64q is empty: leave it out", "a"),
+			`No file was chosen, or it is empty. The file "a" is empty: leave it out.`,
+			"Файл не выбран или пуст. Файл «a» пуст: уберите его.",
+		},
+	} {
+		for language, want := range map[string]string{"en": c.en, "ru": c.ru} {
+			if got := WordsIn(language).Say(c.f); got != want {
+				t.Errorf("%s: %s, want %s", language, got, want)
+			}
+		}
+	}
+}
