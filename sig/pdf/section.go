@@ -264,7 +264,7 @@ func (m *maker) draw(t *target) (*stamp.Appearance, error) {
 	cert := m.job.Certificate
 	request := &stamp.Request{
 		TemplateID: m.params.template, Appearance: m.params.appearance,
-		Signer: commonName(cert.Subject), Issuer: commonName(cert.Issuer), Serial: strings.ToUpper(cert.SerialHex()),
+		Signer: commonName(cert.Subject), Position: positionOf(cert.Subject), Serial: strings.ToUpper(cert.SerialHex()),
 		NotBefore: cert.NotBefore, NotAfter: cert.NotAfter, Time: m.job.Time,
 		Reason: m.params.reason, Location: m.params.location, Pages: m.file.pageCount(),
 		Spending: m.file.spending,
@@ -300,6 +300,12 @@ func commonName(n x509gost.Name) string {
 		return cn
 	}
 	return n.String()
+}
+
+// positionOf returns the position of the owner of a certificate, empty if the name has none.
+func positionOf(n x509gost.Name) string {
+	title, _ := n.Get(x509gost.OIDTitle)
+	return title
 }
 
 // putSignature writes the signature dictionary with its hole. It returns the offset in

@@ -18,9 +18,10 @@ type drawing struct {
 	settings *settings
 	template int
 
-	text  *content // nil: only an image
-	image *graphic // nil: only text
-	frame box
+	marked bool     // it is a mark, whose text depends on its size
+	text   *content // nil: a mark, or only an image
+	image  *graphic // nil: only text
+	frame  box
 }
 
 // prepare reads the text and the image that the template draws. The error is a *ParamError, or
@@ -28,18 +29,13 @@ type drawing struct {
 func (d *drawing) prepare() error {
 	s := d.settings
 	d.frame = s.box
-	if s.box.corners == nil && !s.box.styled && s.content == nil && d.template != templateImage {
-		d.frame = frames
-	}
 	if d.template == templateImage && !s.box.styled {
 		// A stamp with only an image has a frame only if the request has one.
 		d.frame.weight, d.frame.margin = 0, 0
 	}
-	if d.template != templateImage {
-		text := defaultText(d.request)
-		if s.content != nil {
-			text = contentText(s.content)
-		}
+	d.marked = d.template != templateImage && s.content == nil
+	if s.content != nil && d.template != templateImage {
+		text := contentText(s.content)
 		d.text = &text
 	}
 	if d.template == templateText {
@@ -99,8 +95,22 @@ func (d *drawing) place(on sheet) (rect, *ParamError) {
 	return on.free(width, min(height, max(on.height-2*edge, on.height/2))), nil
 }
 
+// The default width of a stamp with Content, in points. The height follows from the text.
+const (
+	widthText = 240
+	widthLogo = 270
+)
+
 // natural returns the default size of a stamp. Its width is at most most.
 func (d *drawing) natural(most float64) (width, height float64) {
+	if d.marked {
+		f := d.settings.form
+		if f == nil {
+			f = full
+		}
+		scale := min(1, most/(f.width*millimetre))
+		return f.width * millimetre * scale, f.height * millimetre * scale
+	}
 	around := 2 * d.around()
 	if d.template == templateImage {
 		// 96 pixels per inch, as on screens, and no larger than a seal.
@@ -127,12 +137,32 @@ const (
 	logoGap   = 6
 )
 
-// draw makes the objects of a stamp of the given size.
-func (d *drawing) draw(width, height float64, on sheet) []Object {
-	var c canvas
+// scene lays the stamp out in the given size.
+func (d *drawing) scene(width, height float64) *scene {
 	outer := rect{0, 0, width, height}
+	if d.marked {
+		f := d.settings.formOf(width, height)
+		u := min(width/f.width, height/f.height)
+		frame := d.frame
+		if !frame.styled {
+			frame.radius, frame.weight, frame.border = f.radius*u, f.weight*u, ink
+		}
+		if frame.background == nil {
+			frame.background = &white
+		}
+		image := d.image
+		if image != nil && d.picture().placed {
+			image = nil
+		}
+		s := markOf(d.request, d.settings, f).scene(width, height, frame, image)
+		if d.image != nil && image == nil {
+			d.drawImage(s, outer, outer)
+		}
+		return s
+	}
+	s := &scene{width: width, height: height}
 	weight := min(d.frame.weight, width/2, height/2)
-	c.frame(outer, weight, d.frame)
+	s.frame(outer, d.frame)
 
 	// In a small stamp the margin becomes smaller before the text does, sooner if it is
 	// the default margin.
@@ -142,14 +172,23 @@ func (d *drawing) draw(width, height float64, on sheet) []Object {
 	}
 	around := weight + min(d.frame.margin, share*width, share*height)
 	inner := outer.inset(around)
-	var images []Object
 	if d.image != nil && !inner.empty() {
-		images = d.image.objects
-		inner = d.drawImage(&c, outer.inset(weight), inner)
+		inner = d.drawImage(s, outer.inset(weight), inner)
 	}
-	var fonts []*subset
 	if d.text != nil && len(d.text.variants[0]) > 0 && !inner.empty() {
-		fonts = c.text(fit(*d.text, inner.width(), inner.height()), inner, d.text.middle)
+		s.layout(fit(*d.text, inner.width(), inner.height()), inner, d.text.middle)
+	}
+	return s
+}
+
+// draw makes the objects of a stamp of the given size.
+func (d *drawing) draw(width, height float64, on sheet) []Object {
+	var c canvas
+	s := d.scene(width, height)
+	fonts := s.write(&c)
+	var images []Object
+	if s.picture != nil {
+		images = s.picture.objects
 	}
 
 	objects := make([]Object, 1)
@@ -182,13 +221,13 @@ func (d *drawing) draw(width, height float64, on sheet) []Object {
 }
 
 // drawImage draws the image and returns the space that is left for text.
-func (d *drawing) drawImage(c *canvas, clip, inner rect) rect {
+func (d *drawing) drawImage(s *scene, clip, inner rect) rect {
 	w, h := d.image.size()
 	p := d.picture()
 	if p.placed {
 		// At the place of the request, inside the stamp. Text may overlap it.
 		w, h = w*p.scale/100, h*p.scale/100
-		c.image(d.image, rect{p.x, p.y, p.x + w, p.y + h}, clip)
+		s.image(d.image, rect{p.x, p.y, p.x + w, p.y + h}, clip)
 		return inner
 	}
 	room := inner
@@ -199,7 +238,7 @@ func (d *drawing) drawImage(c *canvas, clip, inner rect) rect {
 	scale := min(room.width()/w, room.height()/h)
 	w, h = w*scale, h*scale
 	x, y := (room.x0+room.x1-w)/2, (room.y0+room.y1-h)/2
-	c.image(d.image, rect{x, y, x + w, y + h}, clip)
+	s.image(d.image, rect{x, y, x + w, y + h}, clip)
 	return inner
 }
 
@@ -217,27 +256,21 @@ func (c *canvas) op(operator string, operands ...float64) {
 
 func (c *canvas) colour(operator string, v rgb) { c.op(operator, v[0]/255, v[1]/255, v[2]/255) }
 
-// frame draws background and border. The border is inside the rectangle.
-func (c *canvas) frame(r rect, weight float64, b box) {
-	r = r.inset(weight / 2)
-	if r.empty() {
-		return
-	}
+// shape draws background and border.
+func (c *canvas) shape(f *shape) {
 	paint := ""
 	c.op("q")
-	if b.background != nil {
-		c.colour("rg", *b.background)
+	if f.background != nil {
+		c.colour("rg", *f.background)
 		paint = "f"
 	}
-	if weight > 0 {
-		c.colour("RG", b.border)
-		c.op("w", weight)
+	if f.weight > 0 {
+		c.colour("RG", f.border)
+		c.op("w", f.weight)
 		paint = map[string]string{"": "S", "f": "B"}[paint]
 	}
-	if paint != "" {
-		c.path(r, min(b.radius, r.width()/2, r.height()/2))
-		c.op(paint)
-	}
+	c.path(f.rect, f.radius)
+	c.op(paint)
 	c.op("Q")
 }
 
@@ -271,53 +304,36 @@ func (c *canvas) image(m *graphic, r, clip rect) {
 	c.WriteString("/I0 Do\nQ\n")
 }
 
-// text draws a layout into a box, from the top or centred vertically. It returns the
-// fonts that it uses, in the order of their names.
-func (c *canvas) text(l layout, in rect, middle bool) []*subset {
-	top := in.y1
-	if middle {
-		top -= max(0, (in.height()-l.height)/2)
-	}
+// text draws pieces of text, clipped to a rectangle unless it is empty. It returns the fonts that it uses, in the order
+// of their names.
+func (c *canvas) text(pieces []piece, clip rect) []*subset {
 	var fonts []*subset
 	index := map[*face]int{}
 	c.op("q")
-	c.op("re", in.x0, in.y0, in.width(), in.height())
-	c.WriteString("W n\n")
-	for _, ln := range l.lines {
-		for _, p := range ln.pieces {
-			n, ok := index[p.style.face]
-			if !ok {
-				n = len(fonts)
-				index[p.style.face] = n
-				fonts = append(fonts, newSubset(p.style.face))
-			}
-			x, y := in.x0+p.x, top-ln.base
-			c.colour("rg", p.style.colour)
-			fmt.Fprintf(c, "BT /F%d %s Tf %s %s Td <", n, num(p.style.size), num(x), num(y))
-			for _, r := range p.text {
-				fmt.Fprintf(c, "%04X", fonts[n].encode(r))
-			}
-			c.WriteString("> Tj ET\n")
-			c.rules(p, x, y)
+	if !clip.empty() {
+		c.op("re", clip.x0, clip.y0, clip.width(), clip.height())
+		c.WriteString("W n\n")
+	}
+	for _, p := range pieces {
+		n, ok := index[p.style.face]
+		if !ok {
+			n = len(fonts)
+			index[p.style.face] = n
+			fonts = append(fonts, newSubset(p.style.face))
+		}
+		c.colour("rg", p.style.colour)
+		fmt.Fprintf(c, "BT /F%d %s Tf %s %s Td <", n, num(p.style.size), num(p.x), num(p.y))
+		for _, r := range p.text {
+			fmt.Fprintf(c, "%04X", fonts[n].encode(r))
+		}
+		c.WriteString("> Tj ET\n")
+		for _, l := range p.lines() {
+			c.op("re", p.x, p.y+l[0]-l[1]/2, measure(p.text, p.style), l[1])
+			c.op("f")
 		}
 	}
 	c.op("Q")
 	return fonts
-}
-
-// rules draws the lines under and through a piece of text, in its colour.
-func (c *canvas) rules(p piece, x, y float64) {
-	em, f := p.style.size/1000, p.style.face
-	draw := func(at, width float64) {
-		c.op("re", x, y+(at-width/2)*em, measure(p.text, p.style), width*em)
-		c.op("f")
-	}
-	if p.style.underline {
-		draw(-f.underlineAt, f.underlineWidth)
-	}
-	if p.style.strike {
-		draw(f.strikeAt, f.strikeWidth)
-	}
 }
 
 // num formats a number for PDF: no exponent, at most three digits after the point.

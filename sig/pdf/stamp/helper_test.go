@@ -23,7 +23,7 @@ var a4 = Page{MediaBox: [4]float64{0, 0, 595, 842}}
 func sample() *Request {
 	return &Request{
 		Signer:     "Иванов Иван Иванович",
-		Issuer:     "Удостоверяющий центр Тамга",
+		Position:   "Генеральный директор",
 		Serial:     "01D9A2C7F4B8E35000A1B2C3D4E5F601",
 		NotBefore:  time.Date(2025, 2, 1, 0, 0, 0, 0, time.UTC),
 		NotAfter:   time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC),

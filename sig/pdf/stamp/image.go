@@ -22,6 +22,8 @@ import (
 type graphic struct {
 	width, height int // pixels, as stored
 	orientation   orientation
+	kind          string   // the media type of source
+	source        []byte   // the file, upright in browsers
 	objects       []Object // the image XObject and, if it has one, its soft mask, which the image refers to as {mask}
 }
 
@@ -118,7 +120,7 @@ func convert(text string, g ground, b *budget.Budget) (*graphic, error) {
 		if size.X <= 0 || size.Y <= 0 {
 			return nil, fmt.Errorf("is a %s image without pixels", f.name)
 		}
-		m := &graphic{width: size.X, height: size.Y}
+		m := &graphic{width: size.X, height: size.Y, kind: "image/" + strings.ToLower(f.name), source: data}
 		if f.name == "JPEG" {
 			data, m.orientation = stripJPEG(data)
 			m.objects = []Object{jpegObject(data, pixels)}

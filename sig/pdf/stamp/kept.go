@@ -57,7 +57,7 @@ func (k *keeper) put(key imageKey, m *graphic) {
 
 // weight returns the approximate size of an image in bytes.
 func (m *graphic) weight() int {
-	n := 500
+	n := 500 + len(m.source)
 	for _, o := range m.objects {
 		n += len(o.Dict) + len(o.Stream)
 	}

@@ -15,6 +15,7 @@ type style struct {
 	size              float64 // points
 	colour            rgb
 	underline, strike bool
+	small             bool // it may shrink below leastSize
 }
 
 // paragraph is text that is wrapped together. If it has a label, the text is to the right
@@ -27,6 +28,8 @@ type paragraph struct {
 	tab         float64 // start of the text, from the left; 0: no label
 	centred     bool    // and its lines balanced
 	above       float64 // space over it, points
+	aside       []rune  // at the right of the first line
+	asideStyle  style
 }
 
 // clean returns the drawable lines of a text: composed characters, one space for a tab,
@@ -53,9 +56,9 @@ func clean(text string, f *face) [][]rune {
 
 // piece is a run of characters of one style on a line. line is a line of a layout.
 type piece struct {
-	x     float64
-	text  []rune
-	style style // size as drawn
+	x, y  float64 // y only in a scene
+	text  []rune  // in the order in which it is drawn, from the left
+	style style   // size as drawn
 }
 
 type line struct {
@@ -92,7 +95,11 @@ func arrange(text []paragraph, width, scale, leading float64) layout {
 }
 
 func scaled(st style, scale float64) style {
-	st.size = max(st.size*scale, min(st.size, leastSize))
+	if least := min(st.size, leastSize); st.small {
+		st.size *= scale
+	} else {
+		st.size = max(st.size*scale, least)
+	}
 	return st
 }
 
@@ -110,6 +117,12 @@ func (l *layout) add(p *paragraph, width, scale, leading float64) {
 	}
 	l.height += p.above * scale
 	room := width - left - tab
+	var aside piece
+	if len(p.aside) > 0 {
+		aside = piece{text: visual(p.aside), style: scaled(p.asideStyle, scale)}
+		aside.x = width - measure(aside.text, aside.style)
+		room = max(aside.x-left-tab-st.size, room/4)
+	}
 	if p.centred {
 		room = balanced(text, st, room)
 	}
@@ -118,14 +131,17 @@ func (l *layout) add(p *paragraph, width, scale, leading float64) {
 		ascent, descent := st.size*st.face.ascent/1000, st.size*st.face.descent/1000
 		ln.base = ln.top + (ln.height-ascent-descent)/2 + ascent
 		if n == 0 && label != nil {
-			ln.pieces = append(ln.pieces, piece{left, label, labelStyle})
+			ln.pieces = append(ln.pieces, piece{x: left, text: label, style: labelStyle})
 		}
 		if len(part) > 0 {
 			x := left + tab
 			if p.centred {
 				x += max(0, (width-left-tab-measure(part, st))/2)
 			}
-			ln.pieces = append(ln.pieces, piece{x, part, st})
+			ln.pieces = append(ln.pieces, piece{x: x, text: visual(part), style: st})
+		}
+		if n == 0 && len(aside.text) > 0 {
+			ln.pieces = append(ln.pieces, aside)
 		}
 		l.lines = append(l.lines, ln)
 		l.height += ln.height
@@ -157,7 +173,7 @@ func wrap(text []rune, st style, room float64) (lines [][]rune, broken bool) {
 	var w, upto float64 // widths from start, to here and to open
 	for i, r := range text {
 		adv := st.face.width(r)
-		for w+adv > room && i > start && r != ' ' {
+		for w+adv > room && i > start && r != ' ' && !unicode.Is(unicode.Mn, r) {
 			cut := i
 			if open > start {
 				cut = open
@@ -289,6 +305,11 @@ func (b fitting) search(l layout, low, high float64, try func(float64) (layout, 
 // shrink makes text as small as necessary, down to the scale least. Remaining space then
 // goes between the lines.
 func (b fitting) shrink(text []paragraph, least float64, whole bool) (layout, bool) {
+	return b.shrinkTo(text, least, leastLeading, whole)
+}
+
+// shrinkTo is like shrink with another smallest distance between lines.
+func (b fitting) shrinkTo(text []paragraph, least, leastLeading float64, whole bool) (layout, bool) {
 	l, ok := b.try(text, least, leastLeading, whole)
 	if !ok {
 		return l, false

@@ -45,6 +45,10 @@ type settings struct {
 	icon     *picture
 	back     *picture
 	box      box
+
+	form     *form // of a mark; nil: its size decides
+	untimed  bool  // a mark without the time
+	position bool  // a mark with the position of its owner
 }
 
 // textual is one entry of Content.
@@ -109,10 +113,43 @@ func readSettings(data []byte) (*settings, *ParamError) {
 		box:      r.box(root, "Rect"),
 		content:  r.content(root, "Content"),
 	}
+	s.form = r.form(root, "Mark")
+	s.untimed, s.position = !r.bool(root, "Time", true), r.bool(root, "Position", false)
 	if r.fault != nil {
 		return nil, r.fault
 	}
 	return s, nil
+}
+
+// form reads the name of a form of marks.
+func (r *jsonReader) form(n node, key string) *form {
+	switch name := strings.ToLower(strings.TrimSpace(r.text(n, key))); name {
+	case "":
+		return nil
+	case "full":
+		return full
+	case "compact":
+		return compact
+	default:
+		r.fail(n.at(key), "is %s; full or compact expected", short(name))
+	}
+	return nil
+}
+
+// bool reads a boolean, which may be text.
+func (r *jsonReader) bool(n node, key string, def bool) bool {
+	raw := n.value(key)
+	if raw == nil {
+		return def
+	}
+	switch strings.ToLower(strings.Trim(string(raw), `" `)) {
+	case "true", "1":
+		return true
+	case "false", "0":
+		return false
+	}
+	r.fail(n.at(key), "is %s; true or false expected", short(string(raw)))
+	return def
 }
 
 // jsonReader reads the known keys of a JSON value and keeps the first error. It goes only

@@ -42,9 +42,10 @@ type Request struct {
 	TemplateID int    // PdfSignatureTemplateId: 0 not given, 1 text, 2 logo and text, 3 image
 	Appearance []byte // PdfSignatureAppearance, the decoded JSON; nil: not given
 
-	// Values for the default text. An empty text or a zero time omits its line.
-	Signer, Issuer, Serial, Reason, Location string
-	NotBefore, NotAfter, Time                time.Time
+	// Values of a mark, which is drawn if the request has no text of its own. An empty text or a zero time omits its
+	// line. Position is that of the signer, and shown if the request asks for it.
+	Signer, Position, Serial, Reason, Location string
+	NotBefore, NotAfter, Time                  time.Time
 
 	Field *Field // the existing field to fill; nil: the place comes from Appearance
 	Pages int    // number of pages of the document
@@ -125,6 +126,26 @@ func Render(r *Request, page func(n int) (Page, error)) (*Appearance, error) {
 	a.Rect = [4]float64{user.x0, user.y0, user.x1, user.y1}
 	a.Objects = d.draw(place.width(), place.height(), on)
 	return a, nil
+}
+
+// Preview returns the stamp of a request in the given size, in points, as an SVG document. A size of zero is the one that
+// a stamp without a place has. Request.Field is not used. The document is nil if there is nothing to show.
+func Preview(r *Request, width, height float64) ([]byte, error) {
+	s, template, err := settle(r)
+	if err != nil {
+		return nil, err
+	}
+	if template == 0 {
+		return nil, nil
+	}
+	d := &drawing{request: r, settings: s, template: template}
+	if err := d.prepare(); err != nil {
+		return nil, err
+	}
+	if !(width > 0 && height > 0) {
+		width, height = d.natural(letter.width())
+	}
+	return d.scene(min(width, maxLength), min(height, maxLength)).svg(), nil
 }
 
 // settle reads the parameters and returns the template that they select, 0 for none. If
