@@ -267,7 +267,15 @@ func (m *maker) draw(t *target) (*stamp.Appearance, error) {
 		Signer: commonName(cert.Subject), Position: positionOf(cert.Subject), Serial: strings.ToUpper(cert.SerialHex()),
 		NotBefore: cert.NotBefore, NotAfter: cert.NotAfter, Time: m.job.Time,
 		Reason: m.params.reason, Location: m.params.location, Pages: m.file.pageCount(),
-		Spending: m.file.spending,
+		Spending: m.file.spending, Extend: m.extensible(),
+	}
+	found := newSearcher(m.file)
+	request.Ink = func(n int, word string, g *stamp.Ground) (bool, error) {
+		p, err := m.file.page(n)
+		if err != nil {
+			return false, err
+		}
+		return found.ink(p, word, g)
 	}
 	if zone := m.job.Zone; zone != nil {
 		request.Time, request.NotBefore, request.NotAfter = request.Time.In(zone), request.NotBefore.In(zone), request.NotAfter.In(zone)
@@ -281,6 +289,7 @@ func (m *maker) draw(t *target) (*stamp.Appearance, error) {
 		if err != nil {
 			return stamp.Page{}, err
 		}
+		p.stamp.Signatures, _ = m.file.resolve(p.dict.get(keySheet)).(bool)
 		return p.stamp, nil
 	})
 	var wrong *stamp.ParamError
@@ -293,6 +302,31 @@ func (m *maker) draw(t *target) (*stamp.Appearance, error) {
 		return nil, &sig.ErrDocument{What: "Document", Text: "cannot be stamped", Err: err}
 	}
 	return drawn, nil
+}
+
+// keySheet marks a page that was added for stamps.
+const keySheet = "TMGA_Signatures"
+
+// extensible reports whether a page may be added: no signature forbids it, and the page tree has a root to add it to.
+func (m *maker) extensible() bool {
+	_, root := m.file.catalog()
+	_, indirect := root.get("Pages").(ref)
+	return indirect && m.params.certification == 0 && !slices.ContainsFunc(m.form.signatures, (*field).signed)
+}
+
+// addPage adds a page with a widget after the last one.
+func (m *maker) addPage(p *stamp.Page, widget ref) ref {
+	f, u := m.file, m.update
+	_, root := f.catalog()
+	above, _ := root.get("Pages").(ref) // extensible has seen it
+	node := f.resolveDict(above)
+	id := u.reserve()
+	// A page inherits what it does not have.
+	u.put(id, dict{{"Type", name("Page")}, {"Parent", f.current(above)}, {"MediaBox", rectObject(p.MediaBox)}, {"CropBox", rectObject(p.MediaBox)},
+		{"Rotate", number("0")}, {"Resources", dict{}}, {keySheet, true}, {"Annots", array{widget}}})
+	u.put(f.current(above), node.with("Kids", append(slices.Clone(f.resolveArray(node.get("Kids"))), id)).with("Count", intObject(int64(f.pageCount())+1)))
+	m.added = true
+	return id
 }
 
 func commonName(n x509gost.Name) string {
@@ -406,6 +440,11 @@ func (m *maker) putField(t *target, value ref, drawn *stamp.Appearance) error {
 	}
 	d = append(d, entry{"AP", dict{{"N", shown}}})
 	t.field = &field{id: u.reserve()}
+	if drawn.Added != nil {
+		m.stamped = m.addPage(drawn.Added, t.field.id)
+		u.put(t.field.id, append(d, entry{"P", m.stamped}))
+		return nil
+	}
 	page, err := f.page(drawn.Page)
 	switch {
 	case f.failed() != nil:

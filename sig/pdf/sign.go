@@ -29,6 +29,8 @@ type maker struct {
 	pages  []ref // only for a file whose objects were searched for
 	// stamped is the page with the visible stamp in a new field, zero without one.
 	stamped ref
+	// added reports that the stamp is on a page that this revision adds.
+	added bool
 }
 
 // SignsParts implements sig.PartSigner: the digest is over the document with its new section.

@@ -49,6 +49,9 @@ type settings struct {
 	form     *form // of a mark; nil: its size decides
 	untimed  bool  // a mark without the time
 	position bool  // a mark with the position of its owner
+
+	auto   bool   // the place is searched for
+	beside string // beside this word, if it is there
 }
 
 // textual is one entry of Content.
@@ -115,10 +118,33 @@ func readSettings(data []byte) (*settings, *ParamError) {
 	}
 	s.form = r.form(root, "Mark")
 	s.untimed, s.position = !r.bool(root, "Time", true), r.bool(root, "Position", false)
+	r.place(root, s)
 	if r.fault != nil {
 		return nil, r.fault
 	}
 	return s, nil
+}
+
+// maxWord is the length of the word that a stamp is placed beside, in characters.
+const maxWord = 100
+
+// place reads Place and Beside, which have the place of the stamp searched for.
+func (r *jsonReader) place(n node, s *settings) {
+	switch v := strings.ToLower(strings.TrimSpace(r.text(n, "Place"))); v {
+	case "":
+	case "auto":
+		s.auto = true
+	default:
+		r.fail(n.at("Place"), "is %s; auto expected, or a place in Rect", short(v))
+	}
+	s.beside = strings.TrimSpace(r.text(n, "Beside"))
+	if count := utf8.RuneCountInString(s.beside); count > maxWord {
+		r.fail(n.at("Beside"), "has %d characters; at most %d are accepted", count, maxWord)
+	}
+	s.auto = s.auto || s.beside != ""
+	if s.auto && s.box.corners != nil {
+		r.fail(n.at("Rect"), "is a place, but the place is searched for by Place or Beside; leave one out")
+	}
 }
 
 // form reads the name of a form of marks.

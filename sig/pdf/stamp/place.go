@@ -38,6 +38,7 @@ type sheet struct {
 	unit          float64
 	width, height float64 // points, as shown
 	taken         []rect  // in the same points, as shown
+	listed        bool    // it is a sheet of signatures
 }
 
 // letter is the page that viewers assume if a file has no usable box.
@@ -53,7 +54,7 @@ func see(p Page) sheet {
 	if c := corners(p.CropBox).cut(media); !c.empty() {
 		crop = c
 	}
-	s := sheet{crop: crop, unit: p.UserUnit}
+	s := sheet{crop: crop, unit: p.UserUnit, listed: p.Signatures}
 	// Real units are 1 or more. A page of a hundred kilometres is a mistake.
 	if !(s.unit >= 1e-3 && max(crop.width(), crop.height())*s.unit < 3e8) {
 		s.unit = 1

@@ -29,6 +29,9 @@ type Page struct {
 	// Taken are the rectangles of the existing signature fields of the page, in default
 	// user space. A stamp without a given place avoids them. May be nil.
 	Taken [][4]float64
+
+	// Signatures reports that the page is a sheet of signatures that was added for stamps.
+	Signatures bool
 }
 
 // Field is an existing signature field that the stamp must fill.
@@ -50,6 +53,12 @@ type Request struct {
 	Field *Field // the existing field to fill; nil: the place comes from Appearance
 	Pages int    // number of pages of the document
 
+	// Ink says what a page paints, for a stamp whose place is searched for, and where the word is, unless word is
+	// empty. It returns whether it can say that of more pages. nil: pages have no free place.
+	Ink func(n int, word string, g *Ground) (more bool, err error)
+	// Extend reports that a page may be added for a stamp that has no place on another.
+	Extend bool
+
 	// Opaque forbids transparency, as PDF/A-1 does: an image with an alpha channel is
 	// drawn over the background of the stamp, or over white if it has none.
 	Opaque bool
@@ -59,7 +68,8 @@ type Request struct {
 
 // Appearance is a stamp ready to be written.
 type Appearance struct {
-	Page    int        // 0-based
+	Page    int        // 0-based; the number of pages if the page is to be added
+	Added   *Page      // the page to add; nil: none
 	Rect    [4]float64 // default user space of that page, lower left and upper right corners; /Rect of the widget
 	Objects []Object   // the first is the Form XObject for /AP /N, the others are those that it refers to; nil: nothing to show
 }
@@ -82,8 +92,8 @@ type ParamError struct {
 
 func (e *ParamError) Error() string { return e.Parameter + ": " + e.Text }
 
-// Render draws the stamp. It calls page at most once, for the page with the stamp. It
-// returns errors of page and of the budget unchanged; every other error is a *ParamError.
+// Render draws the stamp. It calls page at most once, for the page with the stamp, unless the place is searched for. It
+// returns errors of page, of Ink and of the budget unchanged; every other error is a *ParamError.
 // Objects is nil and Rect empty if there is nothing to show: the request has neither a
 // template nor an appearance, or the rectangle is empty.
 func Render(r *Request, page func(n int) (Page, error)) (*Appearance, error) {
@@ -100,12 +110,18 @@ func Render(r *Request, page func(n int) (Page, error)) (*Appearance, error) {
 	if template == 0 || r.Field != nil && corners(r.Field.Rect).empty() {
 		return a, nil
 	}
+	if s.auto && r.Field == nil && s.page == 0 {
+		a.Page = max(0, r.Pages-1)
+	}
 	if a.Page >= r.Pages || a.Page < 0 {
 		return nil, &ParamError{paramAppearance, fmt.Sprintf("Page: is %d, but the document has %d pages", a.Page+1, r.Pages)}
 	}
 	d := &drawing{request: r, settings: s, template: template}
 	if err := d.prepare(); err != nil {
 		return nil, err
+	}
+	if s.auto && r.Field == nil {
+		return a, d.anywhere(a, page)
 	}
 	p, pageErr := page(a.Page)
 	if pageErr != nil {
@@ -126,6 +142,34 @@ func Render(r *Request, page func(n int) (Page, error)) (*Appearance, error) {
 	a.Rect = [4]float64{user.x0, user.y0, user.x1, user.y1}
 	a.Objects = d.draw(place.width(), place.height(), on)
 	return a, nil
+}
+
+// sheetOfSignatures is the page that is added for stamps, of the size A4.
+var sheetOfSignatures = Page{MediaBox: [4]float64{0, 0, 595.28, 841.89}, Signatures: true}
+
+// anywhere searches for the place of the stamp and draws it there, or on an added page.
+func (d *drawing) anywhere(a *Appearance, page func(n int) (Page, error)) error {
+	p, found, err := d.search(page)
+	if err != nil {
+		return err
+	}
+	if !found {
+		if !d.request.Extend {
+			return &ParamError{paramAppearance, "Place: no page has a free place for the stamp, and an earlier signature forbids an added page; give the place in Rect"}
+		}
+		added := sheetOfSignatures
+		a.Added, p.page, p.on = &added, d.request.Pages, see(added)
+		p.width, p.height = d.natural(p.on.width - 2*edge)
+		g := newGround(p.on)
+		g.settle()
+		if p.at, found = g.free(p.width, p.height, true); !found {
+			return &ParamError{paramAppearance, "Place: the stamp is larger than a page"}
+		}
+	}
+	user := p.on.user(p.at)
+	a.Page, a.Rect = p.page, [4]float64{user.x0, user.y0, user.x1, user.y1}
+	a.Objects = d.draw(p.width, p.height, p.on)
+	return nil
 }
 
 // Preview returns the stamp of a request in the given size, in points, as an SVG document. A size of zero is the one that

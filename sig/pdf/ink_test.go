@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package pdf
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"tamga/sig"
+	"tamga/sig/budget"
+	"tamga/sig/pdf/stamp"
+)
+
+// manyTexts is a page of so many text objects.
+func manyTexts(count int) []byte {
+	var content strings.Builder
+	for i := range count {
+		fmt.Fprintf(&content, "BT /F1 4 Tf %d %d.5 Td (Object %d) Tj ET\n", 20+(i%12)*45, 100+(i*7)%700, i)
+	}
+	return paintedPage{entries: paintedResources, content: content.String(), objects: paintedObjects()}.build()
+}
+
+// prepared prepares a signature with a mark whose place is searched for.
+func prepared(ctx context.Context, t testing.TB, data []byte, more string) error {
+	_, signer := party(t)
+	_, err := New().Prepare(ctx, &sig.Job{Document: bytes.NewReader(data), Certificate: signer.Certificate, Chain: signer.Chain, Params: anywhere(more)})
+	return err
+}
+
+// searched searches for a place, and returns the steps that it takes.
+func searched(t testing.TB, data []byte) int64 {
+	f := opened(t, data)
+	defer f.close()
+	p, err := f.page(f.pageCount() - 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := f.spending.Spent()
+	a, err := stamp.Render(&stamp.Request{TemplateID: 1, Appearance: []byte(`{"Place":"auto"}`), Signer: "Signer", Pages: f.pageCount(), Spending: f.spending,
+		Ink: func(_ int, word string, g *stamp.Ground) (bool, error) { return newSearcher(f).ink(p, word, g) }},
+		func(int) (stamp.Page, error) { return p.stamp, nil })
+	if err != nil || a.Objects == nil {
+		t.Fatalf("%v %v", a, err)
+	}
+	return f.spending.Spent() - before
+}
+
+// BenchmarkPlace searches for a place on pages of 2,000 and of 100,000 text objects.
+func BenchmarkPlace(b *testing.B) {
+	for _, count := range []int{2000, 100_000} {
+		data := manyTexts(count)
+		b.Run(fmt.Sprint(count), func(b *testing.B) {
+			b.ReportAllocs()
+			steps := int64(0)
+			for b.Loop() {
+				steps = searched(b, data)
+			}
+			b.ReportMetric(float64(steps), "steps/op")
+		})
+	}
+}
+
+// TestPlaceCost: a search is charged. Pages that are made to take long end it, and are refused or get a sheet.
+func TestPlaceCost(t *testing.T) {
+	nested := map[int]string{}
+	for i := range 8 {
+		nested[120+i] = streamObject(fmt.Sprintf("/Type /XObject /Subtype /Form /BBox [0 0 9 9] /Resources <</XObject <</X %d 0 R>>>>", 121+i), strings.Repeat("/X Do ", 60))
+	}
+	nested[128] = streamObject("/Type /XObject /Subtype /Form /BBox [0 0 9 9] /Resources <<>>", "0 0 1 1 re f")
+	self := map[int]string{120: streamObject("/Type /XObject /Subtype /Form /BBox [0 0 9 9] /Resources <</XObject <</X 120 0 R>>>>", "/X Do /X Do")}
+	for name, p := range map[string]paintedPage{
+		"forms in forms":    {content: "/X Do", entries: "/Resources <</XObject <</X 120 0 R>>>>", objects: nested},
+		"a form in itself":  {content: "/X Do", entries: "/Resources <</XObject <</X 120 0 R>>>>", objects: self},
+		"states":            {content: strings.Repeat("q ", 5000)},
+		"one long path":     {content: "0 0 m " + strings.Repeat("9 9 l ", 300_000) + "S"},
+		"a glyph in itself": {content: "BT /T 1 Tf (a) Tj ET", entries: "/Resources <</Font <</T 120 0 R>>>>", objects: map[int]string{120: "<</Type /Font /Subtype /Type3 /FontBBox [0 0 0 0] /FontMatrix [1 0 0 1 0 0] /Encoding <</Differences [97 /a]>> /CharProcs <</a 121 0 R>> /Resources <</Font <</T 120 0 R>>>>>>", 121: streamObject("", "BT /T 1 Tf (a) Tj ET")}},
+	} {
+		ctx := budget.With(t.Context(), budget.Limits{Steps: 60_000_000, Memory: 64 << 20})
+		if err := prepared(ctx, t, p.build(), ""); err != nil && !errors.As(err, new(*budget.Exceeded)) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	// What a small budget does not allow is refused with its error.
+	ctx := budget.With(t.Context(), budget.Limits{Steps: 400_000, Memory: 64 << 20})
+	if err := prepared(ctx, t, manyTexts(20_000), ""); !errors.Is(err, budget.ErrSteps) {
+		t.Errorf("%v", err)
+	}
+	ctx = budget.With(t.Context(), budget.Limits{Steps: 40_000_000, Memory: 1 << 20})
+	if err := prepared(ctx, t, manyTexts(20_000), ""); !errors.Is(err, budget.ErrMemory) {
+		t.Errorf("%v", err)
+	}
+	// A page of 100,000 objects has a place within the ordinary limits.
+	if err := prepared(t.Context(), t, manyTexts(100_000), ""); err != nil {
+		t.Error(err)
+	}
+}
+
+// FuzzInk reads any content: it ends, and what it paints is in boxes of numbers.
+func FuzzInk(f *testing.F) {
+	for _, p := range paintedPages(30) {
+		f.Add([]byte(p.content), "end")
+	}
+	f.Add([]byte("BI /W 1000000 /H 1000000 ID \x00 EI Q"), "")
+	f.Add([]byte("1e308 w 99999999999999999999 0 0 99999999999999999999 0 0 cm 0 0 m 1 1 l S -. + [[[[(((<<<<"), "x")
+	data := paintedPage{entries: paintedResources, objects: paintedObjects()}.build()
+	f.Fuzz(func(t *testing.T, content []byte, word string) {
+		file := newFile(budget.With(t.Context(), budget.Limits{Steps: 20_000_000, Memory: 32 << 20}), bytes.NewReader(data), int64(len(data)))
+		defer file.close()
+		if err := file.crossReferences(); err != nil {
+			t.Fatal(err)
+		}
+		p, err := file.page(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		held := file.spending.Held()
+		s := newSearcher(file)
+		s.operators = 20_000
+		p.dict = p.dict.with("Contents", &stream{fresh: content})
+		a, err := stamp.Render(&stamp.Request{TemplateID: 1, Appearance: []byte(`{"Place":"auto","Beside":"end"}`), Pages: 1, Extend: true, Spending: file.spending,
+			Ink: func(_ int, _ string, g *stamp.Ground) (bool, error) { return s.ink(p, word, g) }},
+			func(int) (stamp.Page, error) { return p.stamp, nil })
+		if err != nil {
+			if file.failed() == nil {
+				t.Error(err)
+			}
+			return
+		}
+		if a.Rect[0] >= a.Rect[2] || a.Rect[1] >= a.Rect[3] {
+			t.Errorf("the place %v", a.Rect)
+		}
+		if kept := file.spending.Held() - held; kept > 4<<20 {
+			t.Errorf("%d bytes stay held", kept)
+		}
+	})
+}
