@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// deadline is a context that ends at a time. It arms a timer only when somebody waits for Done: most
+// deadline is a context that ends at a time. It arms a timer only when a caller waits for Done: most
 // verifications take a tenth of a millisecond and only ask Err, and the timer of
 // [context.WithDeadline] is a fiftieth of their cost.
 type deadline struct {
