@@ -85,15 +85,14 @@ func (d *Decrypt) Run(c *cli.Console) error {
 	return d.there(c, jobs, originator)
 }
 
-// plainName returns the name of the document that a file is the message of.
+// plainName returns the name of the document that a file is the message of, in the same directory.
 func plainName(name string) (string, error) {
-	for _, ending := range encryption.Endings {
-		base := filepath.Base(name)
-		if at := len(base) - len(ending); at > 0 && strings.EqualFold(base[at:], ending) {
-			return name[:len(name)-len(ending)], nil
-		}
+	base := filepath.Base(name)
+	plain, ended := encryption.PlainName(base)
+	if !ended {
+		return "", fmt.Errorf("%s does not end with %s; name the output with -o", name, strings.Join(encryption.Endings, ", "))
 	}
-	return "", fmt.Errorf("%s does not end with %s; name the output with -o", name, strings.Join(encryption.Endings, ", "))
+	return strings.TrimSuffix(name, base) + plain, nil
 }
 
 // open opens a message. The caller closes it.

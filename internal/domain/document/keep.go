@@ -250,10 +250,10 @@ func (in *Intake) flush(ctx context.Context) (err error) {
 
 // Check checks the description that a client gave. Fault: document_info_invalid.
 func Check(d *Description) error {
-	if err := checkText("the file name", d.Name, maxName); err != nil {
+	if err := CheckText("the file name", d.Name, maxName); err != nil {
 		return err
 	}
-	if err := checkText("FileType", d.Type, maxType); err != nil {
+	if err := CheckText("FileType", d.Type, maxType); err != nil {
 		return err
 	}
 	if len(d.Extra) > maxExtra {
@@ -262,10 +262,10 @@ func Check(d *Description) error {
 	return nil
 }
 
-// checkText refuses characters that do harm where a text is shown, sorted or put into a
+// CheckText refuses characters that do harm where a text is shown, sorted or put into a
 // header: control characters, line and paragraph separators, and the characters that
-// change the direction of writing and so disguise a name such as "exe.txt".
-func checkText(what, text string, most int) error {
+// change the direction of writing and so disguise a name such as "exe.txt". what names the text. Fault: document_info_invalid.
+func CheckText(what, text string, most int) error {
 	if n := utf8.RuneCountInString(text); n > most {
 		return fault.Newf(fault.DocumentInfoInvalid, "%s has %d characters: want at most %d", what, n, most)
 	}

@@ -427,7 +427,8 @@ func (r *decryptRun) one(ctx context.Context, i int, in *operation.Opened) (err 
 	}
 	d := &r.run.Documents[i]
 	d.Integrity = integrity.String()
-	return r.run.Save(ctx, i, plainName(d.OriginalName), operation.NewSection(made, 0, made.Size()))
+	name, _ := PlainName(d.OriginalName)
+	return r.run.Save(ctx, i, name, operation.NewSection(made, 0, made.Size()))
 }
 
 // digest returns the digest of a message, which was computed for what the user confirms or is computed now.
@@ -550,17 +551,20 @@ const (
 	maxName  = 255 // characters of a name in the document store
 )
 
-// plainName returns the name of the plaintext of a message.
-func plainName(name string) string {
+// PlainName returns the name of the document that a file is the message of: without a directory, and never empty or
+// of dots alone. ended reports whether the file has an ending of encrypted files, which the name has not.
+func PlainName(file string) (name string, ended bool) {
+	name = file[strings.LastIndexAny(file, `/\`)+1:]
 	for _, ending := range Endings {
-		if at := len(name) - len(ending); at > 0 && strings.EqualFold(name[at:], ending) {
-			return name[:at]
+		if at := len(name) - len(ending); at >= 0 && strings.EqualFold(name[at:], ending) {
+			name, ended = name[:at], true
+			break
 		}
 	}
-	if name == "" {
-		return nameless
+	if strings.Trim(name, ". ") == "" {
+		name = nameless
 	}
-	return limited(name, maxName)
+	return limited(name, maxName), ended
 }
 
 // sealedName returns the name of the message that a document is encrypted to.

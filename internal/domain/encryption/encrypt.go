@@ -245,17 +245,19 @@ func (r *encryptRun) one(ctx context.Context, i int, in *operation.Opened) (err 
 	return err
 }
 
-// note tells audit entries what was done.
+// mostNamed is the number of recipients that an audit entry names.
+const mostNamed = 100
+
+// note tells audit entries what was done: for whom, by serial numbers and digests of certificates (Streebog-256).
 func (r *encryptRun) note() {
-	const most = 16
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d recipients", len(r.plan.recipients))
 	for i, c := range r.plan.recipients {
-		if i == most {
-			b.WriteString(", ...")
+		if i == mostNamed {
+			fmt.Fprintf(&b, ", %d more", len(r.plan.recipients)-mostNamed)
 			break
 		}
-		fmt.Fprintf(&b, ", certificate %x", c.SerialNumber)
+		fmt.Fprintf(&b, ", certificate %x (%x)", c.SerialNumber, streebog(c.Raw))
 	}
 	if r.plan.invalid > 0 {
 		fmt.Fprintf(&b, ", %d of them not valid (%s)", r.plan.invalid, ParamAllowInvalid)

@@ -301,6 +301,23 @@ func TestTexts(t *testing.T) {
 	}
 }
 
+// TestPlainName: names of results are never empty, and lead to no other directory.
+func TestPlainName(t *testing.T) {
+	for file, want := range map[string]string{
+		"a.txt.p7m": "a.txt", "a.ENC": "a", "a.p7e": "a", "a.txt": "a.txt", ".p7m": "document", "...p7m": "document", "....enc": "document", "": "document", "..": "document",
+		"../../etc/passwd.p7m": "passwd", `..\..\evil.txt.p7m`: "evil.txt", "a/.p7m": "document", "/..p7m": "document", " .p7m": "document", ".hidden.p7m": ".hidden", "a.p7m.p7m": "a.p7m",
+	} {
+		if got, _ := encryption.PlainName(file); got != want {
+			t.Errorf("%q: %q, want %q", file, got, want)
+		}
+	}
+	for file, want := range map[string]bool{".p7m": true, "a.p7m": true, "p7m": false, "a.p7m.txt": false} {
+		if _, ended := encryption.PlainName(file); ended != want {
+			t.Errorf("%q: has an ending: %t", file, ended)
+		}
+	}
+}
+
 // broken is a document that cannot be read from a position.
 type broken struct {
 	text
@@ -438,12 +455,41 @@ func TestParameters(t *testing.T) {
 		if err != nil || cipher.Name != c.cipher || agreed != (e.Recipients[0].Kind == cms.Agreement) || len(e.Recipients) > 2 {
 			t.Errorf("%s: %v, %v, %d recipients", name, cipher, err, len(e.Recipients))
 		}
-		if want := fmt.Sprintf("%x of %d bytes, plaintext of %d bytes", suite.Streebog256.Digest(message).Sum, len(message), len(content)); !strings.Contains(noted, want) || !strings.Contains(noted, fmt.Sprintf("certificate %x", c.to[0].SerialNumber)) {
+		if want := fmt.Sprintf("%x of %d bytes, plaintext of %d bytes", suite.Streebog256.Digest(message).Sum, len(message), len(content)); !strings.Contains(noted, want) || !strings.Contains(noted, fmt.Sprintf("certificate %x (%x)", c.to[0].SerialNumber, suite.Streebog256.Digest(c.to[0].Raw).Sum)) {
 			t.Errorf("%s: noted %q", name, noted)
 		}
 		if got, integrity, err := w.decrypt(t.Context(), document(message), "", nil); err != nil || !bytes.Equal(got, content) || integrity != c.integrity {
 			t.Errorf("%s: %q, %q, %v", name, got, integrity, err)
 		}
+	}
+}
+
+// TestAuditedRecipients: an audit entry names recipients up to its bound, and says how many are not named.
+func TestAuditedRecipients(t *testing.T) {
+	w := newWorld(t)
+	root := sigtest.Root(t, suite.GOST2012x256)
+	order := &encryption.EncryptOrder{Type: encryption.CMS, Documents: []encryption.Input{{Content: document([]byte("a"))}}, Form: operation.FormTransaction}
+	var noted string
+	order.Noted = func(s string) { noted = s }
+	for i := range 103 {
+		order.Recipients = append(order.Recipients, root.Signer(t, suite.GOST2012x256, fmt.Sprint("Signer ", i)).Certificate.Raw)
+	}
+	o, err := w.Encrypting(t.Context(), audit.Principal{UserID: userID}, order)
+	if err != nil {
+		t.Fatal(err)
+	}
+	op, _, err := w.Operations.Start(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer op.Close()
+	for i, der := range order.Recipients {
+		if named := strings.Contains(noted, fmt.Sprintf("(%x)", suite.Streebog256.Digest(der).Sum)); named != (i < 100) {
+			t.Errorf("recipient %d is named: %t", i, named)
+		}
+	}
+	if !strings.HasPrefix(noted, "103 recipients, ") || !strings.Contains(noted, "), 3 more; message ") {
+		t.Errorf("noted %s", noted)
 	}
 }
 

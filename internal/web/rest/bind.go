@@ -7,6 +7,7 @@ import (
 	"encoding"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"strconv"
@@ -156,6 +157,7 @@ type field struct {
 	name  string // as messages write it
 	index int
 	bind  binder
+	full  string // code of the fault of a list that has more documents than a request may hold; "": the usual one
 }
 
 func (c compiler) structure(t reflect.Type) binder {
@@ -175,7 +177,7 @@ func (c compiler) structure(t reflect.Type) binder {
 		if !f.IsExported() || f.Anonymous {
 			panic(fmt.Sprintf("rest: %s.%s cannot be read from a request: use an exported, named field", t, f.Name))
 		}
-		fields = append(fields, field{name, i, nullable(c.binder(f.Type))})
+		fields = append(fields, field{name, i, nullable(c.binder(f.Type)), f.Tag.Get("full")})
 	}
 	if len(fields) > 64 {
 		panic(fmt.Sprintf("rest: %s has more than 64 fields", t))
@@ -205,6 +207,9 @@ func (c compiler) structure(t reflect.Type) binder {
 			}
 			seen |= 1 << i
 			err := f.bind(r, v.Field(f.index))
+			if f.full != "" && errors.Is(err, errFull) {
+				err = fault.Newf(f.full, "%s is one too many: a request holds so many documents and elements of this list at most", r.where())
+			}
 			if err == nil {
 				r.path = r.path[:len(r.path)-1]
 			}

@@ -63,6 +63,9 @@ func (d *Documents[S]) New() (S, error) {
 	return d.sinks[at], nil
 }
 
+// errFull reports a request with more documents than it may hold.
+var errFull = errors.New("rest: too many documents")
+
 // documents is Documents of any type, as the reader of a request needs it.
 type documents interface {
 	create() (s sink, at int, err error)
@@ -73,7 +76,7 @@ type documents interface {
 func (d *Documents[S]) create() (sink, int, error) {
 	at := len(d.sinks)
 	if at >= d.most {
-		return nil, 0, fault.Newf(fault.InvalidParameters, "the request holds more than %d documents", d.most)
+		return nil, 0, fault.Newf(fault.InvalidParameters, "the request holds more than %d documents", d.most).With(errFull)
 	}
 	var s S
 	var err error

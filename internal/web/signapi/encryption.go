@@ -42,8 +42,8 @@ const integrityHeader = "Tamga-Integrity"
 
 // encryptionForm is the Encryption of v1 and v2.
 type encryptionForm struct {
-	Type         rest.Text // a name or a number
-	Certificates []rest.Document
+	Type         rest.Text       // a name or a number
+	Certificates []rest.Document `full:"invalid_recipients"`
 	Parameters   map[string]rest.Text
 }
 
@@ -384,6 +384,10 @@ func (o *Operating) proposeDecryption(ctx context.Context, docs *documents, r *t
 	if err != nil {
 		return nil, err
 	}
+	shown, err := texts.shown()
+	if err != nil {
+		return nil, err
+	}
 	list, err := r.documents(docs, string(texts["documentinfo"]))
 	if err != nil {
 		return nil, err
@@ -406,7 +410,7 @@ func (o *Operating) proposeDecryption(ctx context.Context, docs *documents, r *t
 	if err != nil {
 		return nil, err
 	}
-	order.Form, order.Arguments = operation.FormTransaction, texts.shown()
+	order.Form, order.Arguments = operation.FormTransaction, shown
 	return o.decrypt(ctx, order, operation.Always)
 }
 

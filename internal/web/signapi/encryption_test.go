@@ -8,6 +8,7 @@ import (
 	"encoding/pem"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -178,5 +179,62 @@ func TestXMLEncryption(t *testing.T) {
 	}
 	if status, answer := decrypt(document); status != 400 || !bytes.Contains(answer, []byte("invalid_content")) {
 		t.Errorf("a document without encrypted data: %d %s", status, answer)
+	}
+}
+
+// TestShownTexts: what a user sees of a transaction has no characters that change it, whatever the transaction does.
+func TestShownTexts(t *testing.T) {
+	t.Parallel()
+	c := openV2(t, t.TempDir())
+	own := fmt.Sprint(c.Cert("gost2012-256", false).ID)
+	value := func(name, text string) fields { return fields{"Name": name, "Value": text} }
+	for code, parameters := range map[int][]fields{
+		2: {value("SignatureType", "CAdES"), value("CADESType", "BES")}, 4: {value("SignatureType", "CAdES"), value("CADESType", "BES")}, 8: {value("EncryptionType", "CMS")}, 1024: nil,
+	} {
+		for _, name := range []string{"DocumentInfo", "DocumentType"} {
+			for _, text := range []string{"a\nb", "a\u202eb", "a\x1bb", "a\u2028b"} {
+				body := fields{"OperationCode": code, "Parameters": append([]fields{value("CertificateID", own), value(name, text)}, parameters...)}
+				if code != 1024 {
+					body["Document"] = []byte("the document")
+				}
+				status, answer := c.send("POST", c.Dev.BaseURL+"/api/transactions", body)
+				if status != 400 || !bytes.Contains(answer, []byte("invalid_parameters")) || !bytes.Contains(answer, []byte(strings.ToLower(name)+" contains the character U+")) {
+					t.Errorf("%d with %s %q: %d %s", code, name, text, status, answer)
+				}
+			}
+		}
+		if code == 1024 {
+			continue
+		}
+		status, answer := c.send("POST", c.Dev.BaseURL+"/api/transactions", fields{
+			"OperationCode": code, "Parameters": append([]fields{value("CertificateID", own)}, parameters...), "Documents": []fields{{"Name": "a\nb", "Content": []byte("the document")}},
+		})
+		if status != 400 || !bytes.Contains(answer, []byte("invalid_parameters")) || !bytes.Contains(answer, []byte("Documents[0].Name contains the character U+000A")) {
+			t.Errorf("%d with a name: %d %s", code, status, answer)
+		}
+	}
+}
+
+// TestManyRecipients: more certificates than a request holds documents are too many recipients, not too many documents.
+func TestManyRecipients(t *testing.T) {
+	t.Parallel()
+	c := openV2(t, t.TempDir())
+	for _, n := range []int{10_001, 100_000} {
+		list := slices.Repeat([][]byte{{0x30, 0}}, n)
+		for path, body := range map[string]fields{
+			"/api/documents/encrypt": {"Content": []byte("a")}, "/api/v2/encryption": {"BinaryData": []fields{inline("a", []byte("a"))}},
+		} {
+			body["Encryption"] = fields{"Type": 0, "Certificates": list}
+			status, answer := c.send("POST", c.Dev.BaseURL+path, body)
+			if status != 400 || !bytes.Contains(answer, []byte("invalid_recipients")) {
+				t.Errorf("%s for %d: %d %s", path, n, status, answer)
+			}
+		}
+	}
+	status, answer := c.send("POST", c.Dev.BaseURL+"/api/v2/encryption", fields{
+		"BinaryData": slices.Repeat([]fields{inline("a", []byte("a"))}, 10_001), "Encryption": fields{"Type": 0, "Certificates": [][]byte{{0x30, 0}}},
+	})
+	if status != 400 || !bytes.Contains(answer, []byte("invalid_parameters")) {
+		t.Errorf("too many documents: %d %s", status, answer)
 	}
 }

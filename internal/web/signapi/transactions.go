@@ -5,11 +5,13 @@ package signapi
 import (
 	"context"
 	"encoding/hex"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
+	kept "tamga/internal/domain/document"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/operation"
 	"tamga/internal/domain/policy"
@@ -94,15 +96,21 @@ var shownParameters = []string{"documentinfo", "documenttype"}
 // maxShown is the longest parameter that the user sees, in bytes.
 const maxShown = 1024
 
-// shown returns the shown parameters.
-func (p parameterList) shown() map[string]string {
+// shown returns the shown parameters. They are one line, without characters that change what the user sees.
+func (p parameterList) shown() (map[string]string, error) {
 	shown := map[string]string{}
 	for _, name := range shownParameters {
-		if p[name] != "" {
-			shown[name] = string(p[name])
+		switch text := string(p[name]); {
+		case len(text) > maxShown:
+			return nil, fault.Newf(fault.InvalidParameters, "Parameters: %s has more than %d bytes", name, maxShown)
+		case text != "":
+			if err := kept.CheckText("Parameters: "+name, text, maxShown); err != nil {
+				return nil, recoded(err, fault.InvalidParameters)
+			}
+			shown[name] = text
 		}
 	}
-	return shown
+	return shown, nil
 }
 
 // proposeSignature creates a transaction that signs.
@@ -125,8 +133,12 @@ func (o *Operating) transactionOrder(docs *documents, r *transactionRequest) (*s
 	if err != nil {
 		return nil, err
 	}
+	shown, err := texts.shown()
+	if err != nil {
+		return nil, err
+	}
 	order := &signing.OperationOrder{
-		Form: operation.FormTransaction, Arguments: texts.shown(),
+		Form: operation.FormTransaction, Arguments: shown,
 		Type: string(texts["signaturetype"]), Certificate: string(texts["certificateid"]), PIN: string(texts["pincode"]),
 	}
 	if order.Params, order.Original, err = readParameters(docs, o.Signatures, "Parameters", signature); err != nil {
@@ -155,6 +167,9 @@ func (r *transactionRequest) documents(docs *documents, name string) (list []sig
 	for i := range b.Documents {
 		d := &b.Documents[i]
 		in := signing.Input{Name: string(d.Name)}
+		if err := kept.CheckText(fmt.Sprintf("Documents[%d].Name", i), in.Name, maxShown); err != nil {
+			return nil, recoded(err, fault.InvalidParameters)
+		}
 		if !d.Content.Empty() {
 			if in.Content, err = docs.Open(d.Content); err != nil {
 				return nil, err
@@ -178,11 +193,9 @@ func (a *API) proposeAct(ctx context.Context, t transaction, r *transactionReque
 	if err != nil {
 		return nil, err
 	}
-	shown := list.shown()
-	for _, name := range shownParameters {
-		if len(shown[name]) > maxShown {
-			return nil, fault.Newf(fault.InvalidParameters, "Parameters: %s has more than %d bytes", name, maxShown)
-		}
+	shown, err := list.shown()
+	if err != nil {
+		return nil, err
 	}
 	if list["certificateid"]+list["activecertid"] == "" && t.action != policy.CreateRequest {
 		return nil, fault.New(fault.InvalidParameters, "Parameters: CertificateID is missing")

@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
 	"tamga/internal/domain/document"
+	"tamga/internal/domain/encryption"
 	"tamga/internal/domain/fault"
 	"tamga/internal/web/rest"
 )
@@ -85,6 +87,9 @@ func FreeName(name string, taken map[string]bool) string {
 // of what is before the number.
 func Numbered(name, number string) string {
 	ending := path.Ext(name)
+	if slices.Contains(encryption.Endings, strings.ToLower(ending)) { // the document inside keeps its ending, too
+		ending = path.Ext(strings.TrimSuffix(name, ending)) + ending
+	}
 	if len(ending) > maxEntry/2 {
 		ending = ""
 	}
