@@ -175,6 +175,10 @@ install_judges() {
     npm install --silent --no-audit --no-fund --prefix "$judges/openapi" @hey-api/openapi-ts@0.99.0 typescript@5.9.3 >/dev/null ||
       echo "== the generator of TypeScript clients could not be installed, its tests will be skipped" >&2
   fi
+  if [ ! -d "$judges/http_ece/node_modules/http_ece" ] && command -v npm >/dev/null; then
+    npm install --silent --no-audit --no-fund --prefix "$judges/http_ece" http_ece@1.2.1 >/dev/null ||
+      echo "== http_ece could not be installed, its tests will be skipped" >&2
+  fi
   if [ ! -d "$judges/axe/node_modules/axe-core" ] && command -v npm >/dev/null; then
     npm install --silent --no-audit --no-fund --prefix "$judges/axe" axe-core@4.14.1 >/dev/null ||
       echo "== axe-core could not be installed, the tests in a browser will be skipped" >&2

@@ -35,6 +35,17 @@ func admitAnonymous(c *config.Config) func(ctx context.Context) error {
 	return func(ctx context.Context) error { return addresses.Admit(rest.Remote(ctx)) }
 }
 
+// admitTrials bounds the messages with which a user tries a browser: a person chooses where they go.
+func admitTrials() func(userID string) error {
+	of := limit.New(1/trialPause.Seconds(), trialsAtOnce, 10_000, time.Now)
+	return func(userID string) error { return of.AdmitCaller(userID, 1) }
+}
+
+const (
+	trialPause   = 10 * time.Second
+	trialsAtOnce = 5
+)
+
 // confirmedDocuments gives package deviceapi the documents of operations, which it does not know.
 type confirmedDocuments struct{ operations *signing.Operations }
 
@@ -47,7 +58,7 @@ func (d confirmedDocuments) ConfirmedDocument(ctx context.Context, who audit.Pri
 	return document, nil
 }
 
-// recipients finds the addresses of messages: the devices of a user for push, the contacts for
+// recipients finds the addresses of messages: the devices and browsers of a user for push, the contacts for
 // other channels.
 type recipients struct {
 	contacts contact.Addresses

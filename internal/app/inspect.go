@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"tamga/internal/adapter/capture"
 	printing "tamga/internal/adapter/print"
 	"tamga/internal/config"
 	"tamga/internal/domain/notify"
@@ -93,8 +94,12 @@ func Inspect(c *config.Config) (faults []error) {
 		add(inspectDir("gost_tls.socket", filepath.Dir(c.Path(c.GOSTTLS.Socket))))
 	}
 	// Senders of messages read their own secrets.
-	if !c.Messages.Capture {
-		_, err := notifiers(c, func() time.Time { return time.Time{} }, nil)
+	never := func() time.Time { return time.Time{} }
+	if c.Messages.Capture {
+		_, err := capturedBeside(c, capture.New(nil, nil).Notifiers(), never, nil)
+		add(err)
+	} else {
+		_, err := notifiers(c, never, nil)
 		add(err)
 	}
 	return faults

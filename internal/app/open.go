@@ -192,11 +192,13 @@ func (o *opener) openSenders(context.Context) (err error) {
 	c, db := o.Config, o.DB
 	o.recipients = recipients{
 		contacts: contact.Addresses{Store: store.Contacts{DB: db}},
-		devices:  device.NewAddresses(store.Devices{DB: db}, o.ring, db.Now),
+		devices:  device.NewAddresses(store.Devices{DB: db}, store.Browsers{DB: db}, o.ring, db.Now),
 	}
 	if c.Messages.Capture {
 		o.Captured = capture.New(store.Captured{DB: db}, o.ring)
-		o.senders = o.Captured.Notifiers()
+		if o.senders, err = capturedBeside(c, o.Captured.Notifiers(), db.Now, o.recipients.devices); err != nil {
+			return err
+		}
 	} else if o.senders, err = notifiers(c, db.Now, o.recipients.devices); err != nil {
 		return err
 	}
@@ -302,6 +304,13 @@ func (o *opener) makeFactors(context.Context) (err error) {
 	if err != nil {
 		return fmt.Errorf("devices: %w", err)
 	}
+	if sender := browserSender(o.senders); sender != nil {
+		o.browserKey = sender.BrowserKey()
+		o.browsers = device.NewBrowsers(device.BrowserDeps{
+			Store: store.Browsers{DB: db}, Vault: o.ring, Reach: self, Messages: o.Messages, Check: sender.CheckBrowser,
+			Admit: admitTrials(), Now: db.Now,
+		})
+	}
 	return nil
 }
 
@@ -314,6 +323,9 @@ func (o *opener) makeConfirmations(context.Context) (err error) {
 	}
 	if o.Passkeys != nil {
 		deps.Passkeys = o.Passkeys
+	}
+	if o.browsers != nil {
+		deps.Browsers = o.browsers
 	}
 	if o.Confirm, err = confirm.New(o.confirmationRules(), deps); err != nil {
 		return fmt.Errorf("confirmation: %w", err)
@@ -331,7 +343,7 @@ func (o *opener) makeDevices(context.Context) error {
 		return fmt.Errorf("devices.codes: %w", err)
 	}
 	o.deviceDeps = device.Deps{
-		Devices: devices, KInits: devices, Nonces: devices, Keys: devices, Vault: o.ring, Users: o.Users, Contacts: contacts, Codes: codes,
+		Devices: devices, KInits: devices, Nonces: devices, Keys: devices, Browsers: store.Browsers{DB: db}, Vault: o.ring, Users: o.Users, Contacts: contacts, Codes: codes,
 		Messages: o.Messages, Methods: o.Sessions, Confirmations: o.cancels, Paint: qr.GIF, Now: db.Now, Rand: rand.Reader,
 		AdmitAnonymous: admitAnonymous(c),
 	}

@@ -97,6 +97,9 @@ type Base struct {
 	version   string          // of the program, of a server
 	source    configSource    // where the configuration came from; zero: it cannot be changed
 
+	browsers   *device.Browsers // of users themselves, for notifications; nil: the installation sends none to browsers
+	browserKey []byte           // by which they know the service
+
 	certificate *atomic.Pointer[tls.Certificate] // of TLS; nil in it: plain HTTP
 	own         own
 	opened      closers

@@ -267,7 +267,7 @@ func (c Messages) Zone() (*time.Location, error) {
 }
 
 // checkMessages returns the faults of the time zone and of notifiers: the own faults of each, two notifiers of the same
-// channel, and a notifier together with captured messages.
+// channel, and a notifier together with captured messages that it would send.
 func (c *Config) checkMessages() (faults []error) {
 	if _, err := c.Messages.Zone(); err != nil {
 		faults = append(faults, err)
@@ -285,7 +285,7 @@ func (c *Config) checkMessages() (faults []error) {
 			faults = append(faults, fmt.Errorf("%s: set this section or %s, not both", name, other))
 		}
 		by[n.Channel()] = name
-		if c.Messages.Capture {
+		if u, ok := n.(notify.Uncaptured); c.Messages.Capture && !(ok && u.OnlyUncaptured()) {
 			faults = append(faults, fmt.Errorf("messages.capture: remove %s: captured messages are not sent", name))
 		}
 	}

@@ -124,7 +124,7 @@ func (a *APNs) Send(ctx context.Context, to device.PushTarget, title string, m n
 		a.forget(token) // an expired token, or a key that an administrator can fix
 		return a.refusal(status, reason)
 	case passing(status):
-		return a.refusal(status, reason)
+		return a.later(response, reason, a.config.Now())
 	}
 	return notify.Permanent(a.refusal(status, reason))
 }

@@ -165,7 +165,7 @@ func (f *FCM) Send(ctx context.Context, to device.PushTarget, title string, m no
 		f.forget(token) // an administrator can fix the account
 		return f.refusal(response.StatusCode, reason)
 	case passing(response.StatusCode) || response.StatusCode == http.StatusForbidden && reason != "SENDER_ID_MISMATCH":
-		return f.refusal(response.StatusCode, reason)
+		return f.later(response, reason, f.config.Now())
 	}
 	return notify.Permanent(f.refusal(response.StatusCode, reason))
 }

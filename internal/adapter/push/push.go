@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package push sends notifications to mobile devices: through Firebase Cloud Messaging
-// (FCM), through the Apple Push Notification service (APNs), or to an operator's own
-// address that reaches devices in another way (Webhook). It implements the notifier of
-// the channel Push.
+// Package push sends notifications to mobile devices and browsers: through Firebase Cloud
+// Messaging (FCM), through the Apple Push Notification service (APNs), to an operator's own
+// address that reaches devices in another way (Webhook), or to the push service of a browser
+// (WebPush). It implements the notifier of the channel Push.
 //
 // Begin with New, which chooses a Sender for each device by its routes, or with Settings,
 // which reads the configuration. The package does not retry: package notify does.
@@ -24,9 +24,11 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"time"
 
 	"tamga/internal/domain/device"
+	"tamga/internal/domain/fault"
 	"tamga/internal/domain/notify"
 )
 
@@ -46,13 +48,14 @@ func gone(service, reason string) error {
 
 // Route selects the devices of a sender.
 type Route struct {
+	Browsers bool   // browsers, and nothing else
 	OSTypes  []int  // empty: all
 	SystemID string // empty: all
 	Sender   Sender
 }
 
 func (r Route) leadsTo(to device.PushTarget) bool {
-	return (len(r.OSTypes) == 0 || slices.Contains(r.OSTypes, to.OSType)) && (r.SystemID == "" || r.SystemID == to.SystemID)
+	return r.Browsers == (to.Browser != "") && (len(r.OSTypes) == 0 || slices.Contains(r.OSTypes, to.OSType)) && (r.SystemID == "" || r.SystemID == to.SystemID)
 }
 
 // Config is the configuration of a Notifier.
@@ -61,6 +64,8 @@ type Config struct {
 	Routes []Route // the first that matches a device is used
 	// Gone is called with recipients whose address no longer exists.
 	Gone func(ctx context.Context, to string) error
+	// Others gets the messages to devices without a route. nil: they are refused.
+	Others notify.Notifier
 }
 
 // Notifier implements notify.Notifier.
@@ -74,6 +79,28 @@ func New(c Config) (*Notifier, error) {
 	return &Notifier{c}, nil
 }
 
+// BrowserKey returns the public key by which browsers know this service, a point of P-256. It is nil if no
+// message reaches browsers.
+func (n *Notifier) BrowserKey() []byte {
+	for _, r := range n.config.Routes {
+		if w, ok := r.Sender.(*WebPush); ok {
+			return w.public
+		}
+	}
+	return nil
+}
+
+// CheckBrowser refuses an address of a browser that no message may go to. The fault is invalid_parameters.
+func (n *Notifier) CheckBrowser(address string) error {
+	for _, r := range n.config.Routes {
+		if w, ok := r.Sender.(*WebPush); ok {
+			_, err := w.parse(address)
+			return err
+		}
+	}
+	return fault.New(fault.WrongOperation, "this installation sends no notifications to browsers")
+}
+
 // Channel implements notify.Notifier.
 func (n *Notifier) Channel() notify.Channel { return notify.Push }
 
@@ -84,7 +111,10 @@ func (n *Notifier) Send(ctx context.Context, m notify.Message) error {
 		return notify.Permanent(errors.New("push: the recipient is not the address of a device"))
 	}
 	i := slices.IndexFunc(n.config.Routes, func(r Route) bool { return r.leadsTo(to) })
-	if i < 0 {
+	switch {
+	case i < 0 && n.config.Others != nil && to.Browser == "":
+		return n.config.Others.Send(ctx, m)
+	case i < 0:
 		return notify.Permanent(fmt.Errorf("push: no service is configured for devices of the type %d", to.OSType))
 	}
 	err := n.config.Routes[i].Sender.Send(ctx, to, n.config.Title, m)
@@ -143,6 +173,22 @@ func (s service) post(ctx context.Context, address string, header http.Header, b
 // refusal returns the error for an answer.
 func (s service) refusal(status int, reason string) error {
 	return fmt.Errorf("push: %s answered %d %s", s.name, status, word(reason))
+}
+
+// later returns the error for an answer after which a retry may help. Its header may say when (RFC 9110, 10.2.3).
+func (s service) later(response *http.Response, reason string, now time.Time) error {
+	return notify.After(s.refusal(response.StatusCode, reason), retryAfter(response.Header.Get("Retry-After"), now))
+}
+
+// retryAfter reads the value of Retry-After, a number of seconds or a time. Other values are 0.
+func retryAfter(text string, now time.Time) time.Duration {
+	if seconds, err := strconv.ParseUint(text, 10, 31); err == nil {
+		return time.Duration(seconds) * time.Second
+	}
+	if at, err := http.ParseTime(text); err == nil {
+		return max(0, at.Sub(now))
+	}
+	return 0
 }
 
 // word returns reason if it looks like the name of a reason. Longer texts of the services

@@ -17,6 +17,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -60,7 +61,8 @@ type server struct {
 	next    reply
 	request *http.Request
 	body    []byte
-	tokens  int // number of issued tokens
+	header  http.Header // of every answer
+	tokens  int         // number of issued tokens
 	form    map[string][]string
 }
 
@@ -85,6 +87,7 @@ func serve(t testing.TB) *server {
 			return
 		}
 		s.request, s.body = r, body
+		maps.Copy(w.Header(), s.header)
 		w.WriteHeader(s.next.status)
 		io.WriteString(w, s.next.body)
 	}))
@@ -136,7 +139,7 @@ type attempt struct {
 	want   string
 }
 
-func judge(t *testing.T, s *server, sender push.Sender, to device.PushTarget, list []attempt) {
+func judged(t *testing.T, s *server, sender push.Sender, to device.PushTarget, list []attempt) {
 	t.Helper()
 	for _, c := range list {
 		n, lost := notifier(t, sender)
@@ -224,7 +227,7 @@ func TestFCM(t *testing.T) {
 	fcmBody := func(status, code string) string {
 		return `{"error":{"status":"` + status + `","message":"about abcdef0123456789","details":[{"@type":"type.googleapis.com/google.firebase.fcm.v1.FcmError","errorCode":"` + code + `"}]}}`
 	}
-	judge(t, s, fcm, target, []attempt{
+	judged(t, s, fcm, target, []attempt{
 		{200, `{"name":"projects/tamga-test/messages/1"}`, "sent"},
 		{202, ``, "sent"}, // of a gateway in front of the service
 		{404, fcmBody("NOT_FOUND", "UNREGISTERED"), "gone"},
@@ -322,7 +325,7 @@ func TestAPNs(t *testing.T) {
 	if got := outcome(n.Send(t.Context(), message(t, odd))); got != "gone" || len(*lost) != 1 {
 		t.Errorf("an address that is a path: %s", got)
 	}
-	judge(t, s, apns, target, []attempt{
+	judged(t, s, apns, target, []attempt{
 		{200, ``, "sent"},
 		{202, ``, "sent"}, // of a gateway in front of the service
 		{410, `{"reason":"Unregistered","timestamp":1}`, "gone"},
@@ -369,7 +372,7 @@ func TestWebhook(t *testing.T) {
 	}}, got); d != "" {
 		t.Error(d)
 	}
-	judge(t, s, hook, target, []attempt{
+	judged(t, s, hook, target, []attempt{
 		{200, ``, "sent"}, {204, ``, "sent"}, {410, ``, "gone"}, {404, ``, "permanent"}, {401, ``, "again"}, {429, ``, "again"}, {502, ``, "again"}, {301, ``, "permanent"},
 	})
 	for _, c := range []push.WebhookConfig{

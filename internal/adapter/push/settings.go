@@ -3,13 +3,18 @@
 package push
 
 import (
+	"cmp"
 	"crypto/x509"
+	"errors"
+	"fmt"
+	"strings"
 
+	"tamga/internal/adapter/guard"
 	"tamga/internal/domain/notify"
 )
 
-// Settings configures the services that reach mobile devices. Each service is for the
-// devices whose OsType it lists. Settings implements notify.Plugin.
+// Settings configures the services that reach mobile devices and browsers. Each service for
+// devices is for those whose OsType it lists. Settings implements notify.Plugin.
 type Settings struct {
 	// Firebase Cloud Messaging.
 	FCM struct {
@@ -37,6 +42,19 @@ type Settings struct {
 		// Apple's.
 		Endpoint string `yaml:"endpoint"`
 	} `yaml:"apns"`
+	// Browsers.
+	Web struct {
+		// [Web Push](device-protocol.md#browsers): file with the private key by which push services of browsers know
+		// the installation, P-256 as PKCS #8 (PEM, mode 0600). `tamga init` makes it. With another key, all browsers
+		// must be switched on again.
+		KeyFile string `yaml:"key_file"`
+		// Address at which push services reach the operator of the installation, `mailto:` or `https:`. Default: the
+		// public address.
+		Contact string `yaml:"contact"`
+		// Networks and hosts outside of the public internet that may have push services of browsers, as in
+		// `evidence.allow_networks`.
+		AllowNetworks []string `yaml:"allow_networks"`
+	} `yaml:"web"`
 	// An operator's own address.
 	Webhook struct {
 		// An operator's own address that reaches all devices that no other service is for. Requests
@@ -57,11 +75,24 @@ func (s *Settings) Channel() notify.Channel { return notify.Push }
 
 // Configured implements notify.Plugin.
 func (s *Settings) Configured() bool {
-	return s.FCM.ServiceAccountFile != "" || s.APNs.KeyFile != "" || s.Webhook.URL != ""
+	return !s.OnlyUncaptured() || s.Web.KeyFile != ""
+}
+
+// OnlyUncaptured implements notify.Uncaptured: what a browser shows is not captured.
+func (s *Settings) OnlyUncaptured() bool {
+	return s.FCM.ServiceAccountFile == "" && s.APNs.KeyFile == "" && s.Webhook.URL == ""
 }
 
 // Check implements notify.Plugin.
-func (s *Settings) Check() []error { return nil }
+func (s *Settings) Check() (faults []error) {
+	if _, err := guard.ParseExceptions(s.Web.AllowNetworks); err != nil {
+		faults = append(faults, fmt.Errorf("web.allow_networks: %w", err))
+	}
+	if c := s.Web.Contact; c != "" && !strings.HasPrefix(c, "mailto:") && !strings.HasPrefix(c, "https://") {
+		faults = append(faults, errors.New("web.contact: want mailto: and an e-mail address, or https://"))
+	}
+	return faults
+}
 
 // Open implements notify.Plugin.
 func (s *Settings) Open(e notify.Environment) (notify.Notifier, error) {
@@ -69,8 +100,24 @@ func (s *Settings) Open(e notify.Environment) (notify.Notifier, error) {
 	if err != nil {
 		return nil, err
 	}
+	return s.open(e, roots, nil, s.openWeb, s.openFCM, s.openAPNs, s.openWebhook)
+}
+
+// OpenWeb returns a notifier for browsers alone, nil without their settings. Messages to devices go to others.
+func (s *Settings) OpenWeb(e notify.Environment, others notify.Notifier) (*Notifier, error) {
+	if s.Web.KeyFile == "" {
+		return nil, nil
+	}
+	roots, err := e.Roots(s.AuthoritiesFile)
+	if err != nil {
+		return nil, err
+	}
+	return s.open(e, roots, others, s.openWeb)
+}
+
+func (s *Settings) open(e notify.Environment, roots *x509.CertPool, others notify.Notifier, services ...func(notify.Environment, *x509.CertPool) (Route, error)) (*Notifier, error) {
 	var routes []Route
-	for _, open := range []func(notify.Environment, *x509.CertPool) (Route, error){s.openFCM, s.openAPNs, s.openWebhook} {
+	for _, open := range services {
 		route, err := open(e, roots)
 		if err != nil {
 			return nil, err
@@ -79,7 +126,29 @@ func (s *Settings) Open(e notify.Environment) (notify.Notifier, error) {
 			routes = append(routes, route)
 		}
 	}
-	return New(Config{Title: e.Title, Routes: routes, Gone: e.Gone})
+	return New(Config{Title: e.Title, Routes: routes, Gone: e.Gone, Others: others})
+}
+
+// openWeb returns the route of browsers, or no route.
+func (s *Settings) openWeb(e notify.Environment, roots *x509.CertPool) (Route, error) {
+	if s.Web.KeyFile == "" {
+		return Route{}, nil
+	}
+	key, err := e.File(s.Web.KeyFile, "web.key_file")
+	if err != nil {
+		return Route{}, err
+	}
+	exceptions, err := guard.ParseExceptions(s.Web.AllowNetworks)
+	if err != nil {
+		return Route{}, err
+	}
+	sender, err := NewWebPush(WebPushConfig{
+		Key: key, Contact: cmp.Or(s.Web.Contact, e.URL), Guard: guard.New(guard.Config{Exceptions: exceptions}), Roots: roots, Now: e.Now, Browser: e.Browser,
+	})
+	if err != nil {
+		return Route{}, err
+	}
+	return Route{Browsers: true, Sender: sender}, nil
 }
 
 // openFCM returns the route of Firebase Cloud Messaging, or no route.

@@ -85,7 +85,7 @@ func (w *Webhook) Send(ctx context.Context, to device.PushTarget, title string, 
 	case response.StatusCode == http.StatusGone:
 		return gone(w.name, "410")
 	case passing(response.StatusCode) || response.StatusCode == http.StatusUnauthorized || response.StatusCode == http.StatusForbidden:
-		return w.refusal(response.StatusCode, "")
+		return w.later(response, "", w.config.Now())
 	}
 	return notify.Permanent(w.refusal(response.StatusCode, ""))
 }

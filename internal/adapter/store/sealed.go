@@ -40,6 +40,7 @@ var sealedColumns = []sealedColumn{
 	{table: "signing_keys", column: "sealed", row: "id", purpose: "token signing key"},
 	{table: "oath_tokens", column: "sealed", row: "serial_key", purpose: "one-time password token"},
 	{table: "devices", column: "sealed", row: "kid", purpose: "mobile device"},
+	{table: "browsers", column: "sealed", row: "id", purpose: "browser"},
 	{table: "passkeys", column: "sealed", row: "id", purpose: "passkey"},
 	{table: "device_kinits", column: "sealed", row: "kid", purpose: "device initialization"},
 	{table: "device_nonces", column: "sealed", row: "kid", purpose: "device verification"},

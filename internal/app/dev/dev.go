@@ -52,20 +52,26 @@ const (
 	devFile    = "dev.json"
 	devSecrets = "dev-secrets.json" // exists until the first start is complete
 	devGroup   = "Default"
+
+	devBrowserKey = "webpush.pem" // for notifications of browsers
 )
 
-// Config returns the configuration of serve --dev for the directory dir and makes the directory and
-// its master key if they are missing. settings are NAME=VALUE. anywhere permits addresses other than
+// Config returns the configuration of serve --dev for the directory dir and makes the directory, its
+// master key and the key for notifications of browsers if they are missing. settings are NAME=VALUE. anywhere permits addresses other than
 // loopback.
 func Config(dir string, settings []string, anywhere bool) (*config.Config, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("creating the data directory: %w", err)
 	}
 	c := config.Dev(dir, anywhere, app.Parts())
-	if err := c.Apply(settings); err != nil {
+	if err := c.Apply(append([]string{app.BrowserKeySetting + "=" + devBrowserKey}, settings...)); err != nil {
 		return nil, err
 	}
-	return c, ensureMasterKey(filepath.Join(dir, config.DevMasterKey))
+	if err := ensureMasterKey(filepath.Join(dir, config.DevMasterKey)); err != nil {
+		return nil, err
+	}
+	_, _, err := app.MakeBrowserKey(c)
+	return c, err
 }
 
 // ensureMasterKey makes the file of the master key if it is missing.

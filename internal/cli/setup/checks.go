@@ -170,6 +170,20 @@ func (e *examination) tls(_ context.Context, name cli.Word) {
 	}
 }
 
+// browsers checks what browsers need to show notifications. That their key can be read is a check of files.
+func (e *examination) browsers(_ context.Context, name cli.Word) {
+	u, err := url.Parse(e.conf.BaseURL())
+	switch {
+	case err != nil:
+	case !app.TellsBrowsers(e.conf):
+		e.ok(name, "notifications of browsers are off: %s is not set", app.BrowserKeySetting)
+	case u.Scheme != "https" && !net.ParseIP(u.Hostname()).IsLoopback() && u.Hostname() != "localhost":
+		e.warn(name, cli.Say("serve public_url by https"), "browsers show notifications of pages by https alone")
+	default:
+		e.ok(name, "browsers can show notifications")
+	}
+}
+
 // said reports whether an error is that of a file which the check of files has found, with a remedy that fits.
 func (e *examination) said(err error) bool {
 	return err != nil && slices.ContainsFunc(e.findings, func(f cli.Finding) bool { return f.State == broken && f.Text.String() == err.Error() })

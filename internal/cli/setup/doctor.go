@@ -74,6 +74,7 @@ var checks = []struct {
 	{"proxies", false, (*examination).proxies},
 	{"production", false, (*examination).production},
 	{"tls", false, (*examination).tls},
+	{"browsers", false, (*examination).browsers},
 	{"database", false, (*examination).database},
 	{"clock", true, (*examination).clock},
 	{masterKeys, true, (*examination).masterKeys},

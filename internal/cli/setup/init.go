@@ -332,6 +332,7 @@ func (i *Init) text(evidence []trusted) ([]byte, error) {
 	if i.FourEyes {
 		b.WriteString("  # What one operator must not do alone.\n  second_operator: [gives_secret, weakens_policy, deletes]\n")
 	}
+	fmt.Fprintf(&b, "messages:\n  push:\n    web:\n      # Push services of browsers know the installation by this key.\n      key_file: %s\n", quote(filepath.Join(secretsDir, "webpush.pem")))
 	b.WriteString("# Programs that confirm by login and password and send no ClientId are this client, which has\n# no secret_file and has password_grant.\n# signin:\n#   default_client: ID\n")
 	if len(i.Client) > 0 {
 		b.WriteString("clients:\n")
@@ -375,7 +376,7 @@ func directory(dir string, mode fs.FileMode, what cli.Sentence, result *report) 
 	return os.Chmod(dir, mode)
 }
 
-// secrets makes the files of the master keys and of clients that are missing. It makes no master key
+// secrets makes the files of the master keys, of clients and of notifications that are missing. It makes no master key
 // for a database that has tables already: that would hide that the right one is lost.
 func (i *Init) secrets(ctx context.Context, conf *config.Config, result *report) error {
 	for id, name := range conf.MasterKeys.Files {
@@ -409,7 +410,11 @@ func (i *Init) secrets(ctx context.Context, conf *config.Config, result *report)
 		}
 		result.add(cli.Say("secret of client %s", client.ID), file, made)
 	}
-	return nil
+	file, made, err := app.MakeBrowserKey(conf)
+	if err == nil && file != "" {
+		result.add(cli.Say("key for notifications of browsers"), file, made)
+	}
+	return err
 }
 
 // random makes a file with random bytes in hexadecimal unless it exists.

@@ -48,6 +48,12 @@ type Messages interface {
 	Events
 }
 
+// Browsers show notifications to their users; *device.Browsers satisfies it.
+type Browsers interface {
+	// Tell says to the browsers of a user that a record waits, until a time, in the transaction of ctx.
+	Tell(ctx context.Context, userID, id string, until time.Time) error
+}
+
 // Deps are what a Service works with. The stores keep their tables in one database.
 type Deps struct {
 	Store     Store
@@ -58,6 +64,7 @@ type Deps struct {
 	Oath      OneTimePasswords
 	Devices   Devices  // nil: no device can confirm
 	Passkeys  Passkeys // nil: no passkey can confirm
+	Browsers  Browsers // nil: no browser shows notifications
 	Messages  Messages
 	Callbacks *Callbacks // nil: the installation makes no callbacks
 	Render    Render     // nil: no record has a callback
@@ -187,6 +194,12 @@ func (s *Service) create(ctx context.Context, who audit.Principal, d Draft) (Rec
 			return fault.New(fault.InvalidObjectState, "too many sign-ins by name alone wait for this user: try again in a few minutes, or sign in with a password")
 		case room == NoRoom:
 			return fault.Newf(fault.InvalidObjectState, "the user has too many open operations or their documents are too large, the limits are %d operations and %d bytes: confirm or cancel some first", quota.Records, quota.Bytes)
+		}
+		// The page of a sign-in asks for its second step by itself, and no other one shows it.
+		if s.deps.Browsers != nil && !d.Purpose.SignIn() {
+			if err := s.deps.Browsers.Tell(ctx, r.UserID, r.ID, r.ConfirmBefore); err != nil {
+				return err
+			}
 		}
 		return s.note(ctx, who, &r, "")
 	})

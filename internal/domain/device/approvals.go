@@ -163,7 +163,7 @@ func (s *Approvals) Wake(ctx context.Context, userID, kid string) error {
 	if err != nil || d.Push == nil || !d.Push.Listed || !d.Active(s.now()) {
 		return err
 	}
-	to, err := json.Marshal(PushTarget{d.Kid, d.Push.Address, d.Push.OSType, d.Push.SystemID})
+	to, err := json.Marshal(PushTarget{Kid: d.Kid, Address: d.Push.Address, OSType: d.Push.OSType, SystemID: d.Push.SystemID})
 	if err != nil {
 		return err
 	}

@@ -142,13 +142,13 @@ func newBenchOn(t testing.TB, db *store.DB, change ...func(*device.Settings)) *b
 	for _, c := range change {
 		c(&settings)
 	}
-	b.Addresses = device.NewAddresses(store.Devices{DB: b.db}, ring, now)
+	b.Addresses = device.NewAddresses(store.Devices{DB: b.db}, store.Browsers{DB: b.db}, ring, now)
 	b.approvals, err = device.NewApprovals(settings, device.ApprovalDeps{
 		Devices: store.Devices{DB: b.db}, Keys: store.Devices{DB: b.db}, Vault: ring, Users: b.users, Messages: b.post, Now: now, Rand: rand.Reader,
 	})
 	must(t, err)
 	b.Service, err = device.New(settings, device.Deps{
-		Devices: store.Devices{DB: b.db}, KInits: store.Devices{DB: b.db}, Nonces: store.Devices{DB: b.db}, Keys: store.Devices{DB: b.db}, Vault: ring, Users: b.users, Contacts: contacts, Codes: codes, Messages: b.post,
+		Devices: store.Devices{DB: b.db}, KInits: store.Devices{DB: b.db}, Nonces: store.Devices{DB: b.db}, Keys: store.Devices{DB: b.db}, Browsers: store.Browsers{DB: b.db}, Vault: ring, Users: b.users, Contacts: contacts, Codes: codes, Messages: b.post,
 		Methods: gone{b}, Confirmations: b, Paint: func(text string) ([]byte, error) { return []byte("GIF89a " + text), nil },
 		AdmitAnonymous: func(ctx context.Context) error {
 			if b.admitAnonymous == nil {

@@ -164,7 +164,7 @@ func (d Device) live(now time.Time) bool {
 // Push is the push address of a device.
 type Push struct {
 	Address      string
-	OSType       int // opaque; 1 iOS, 2 Android, 3 Huawei by our own choice
+	OSType       int // opaque; 1 iOS, 2 Android, 3 Huawei by our own choice, OSTypeBrowser of browsers
 	SystemID     string
 	Listed       bool // among the contacts of the user: an operator may have removed it
 	Notification bool // notifications go there
@@ -216,6 +216,7 @@ type Deps struct {
 	KInits   KInitStore
 	Nonces   NonceStore
 	Keys     ServiceKeyStore
+	Browsers BrowserStore // their push addresses are beside those of devices
 	Vault    notify.Sealer
 	Users    Users
 	Contacts Contacts
@@ -237,7 +238,8 @@ type Deps struct {
 // with user_not_found for users out of reach.
 type Service struct {
 	receiver
-	deps Deps
+	deps     Deps
+	browsers browsers
 }
 
 // New checks the settings.
@@ -246,7 +248,7 @@ func New(s Settings, d Deps) (*Service, error) {
 		return nil, err
 	}
 	s.Systems = slices.Clone(s.Systems)
-	return &Service{receiver{records{d.Devices, d.Keys, d.Vault, d.Rand}, s, d.Users, d.Now}, d}, nil
+	return &Service{receiver{records{d.Devices, d.Keys, d.Vault, d.Rand}, s, d.Users, d.Now}, d, browsers{d.Browsers, records{vault: d.Vault}}}, nil
 }
 
 // system returns an application by identifier; "" means the first one.

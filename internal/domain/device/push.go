@@ -24,7 +24,7 @@ type PushFilter struct {
 	ActiveOnly bool   // of devices that are Active
 }
 
-// PushAddress names a push address: that of one device. SystemID and OSType are compared
+// PushAddress names a push address: that of one device or browser. SystemID and OSType are compared
 // only if they are set.
 type PushAddress struct {
 	Address  string
@@ -39,7 +39,7 @@ type PushContact struct {
 	Source     string // SourceAll for one among the contacts, SourceTokens for one that only the device has
 }
 
-// PushAddresses lists the push addresses of a user's devices, the oldest device first.
+// PushAddresses lists the push addresses of a user's devices and browsers, the oldest device first, then the browsers.
 // The fault is invalid_parameters for an unknown source.
 func (s *Service) PushAddresses(ctx context.Context, who audit.Principal, userID string, f PushFilter) (list []PushContact, err error) {
 	var keep func(p *Push) bool
@@ -60,6 +60,15 @@ func (s *Service) PushAddresses(ctx context.Context, who audit.Principal, userID
 		for _, d := range devices {
 			if d.Push != nil && keep(d.Push) && (!f.ActiveOnly || d.Active(s.now())) {
 				list = append(list, s.describePush(d))
+			}
+		}
+		browsers, err := s.browsers.of(ctx, userID)
+		if err != nil {
+			return err
+		}
+		for i := range browsers {
+			if keep(&browsers[i].Push) {
+				list = append(list, s.describePush(browsers[i].contact(s.now())))
 			}
 		}
 		return nil
@@ -137,9 +146,42 @@ func (s *Service) changePush(ctx context.Context, who audit.Principal, userID st
 			c = s.describePush(d)
 			return s.changed(ctx, who, userID)
 		}
-		return noPush()
+		if c, err = s.changeBrowser(ctx, userID, a, fn); err != nil {
+			return err
+		}
+		return s.changed(ctx, who, userID)
 	})
 	return c, err
+}
+
+// changeBrowser is changePush for the push address of a browser.
+func (s *Service) changeBrowser(ctx context.Context, userID string, a PushAddress, fn func(p *Push) error) (PushContact, error) {
+	r, found, err := s.browsers.store.Browser(ctx, browserID(a.Address))
+	if err != nil {
+		return PushContact{}, err
+	}
+	if !found || r.UserID != userID {
+		return PushContact{}, noPush()
+	}
+	b, err := s.browsers.read(r)
+	if err != nil {
+		return PushContact{}, err
+	}
+	if !a.names(&b.Push) {
+		return PushContact{}, noPush()
+	}
+	if err := fn(&b.Push); err != nil {
+		return PushContact{}, err
+	}
+	after, err := s.browsers.record(b)
+	if err != nil {
+		return PushContact{}, err
+	}
+	changed, err := s.browsers.store.ChangeBrowser(ctx, b.ID, r.Sealed, after.Sealed)
+	if err == nil && !changed {
+		err = fault.New(fault.Unavailable, "another request is changing the browser: try again")
+	}
+	return s.describePush(b.contact(s.now())), err
 }
 
 // names reports whether a names p.
@@ -153,6 +195,9 @@ func (s *Service) describePush(d Device) PushContact {
 	if d.Push.Listed {
 		c.Source = SourceAll
 	}
+	if d.Push.OSType == OSTypeBrowser && d.Kid == "" { // it runs no mobile application
+		return c
+	}
 	if system, known := s.system(d.Push.SystemID); known {
 		c.SystemName = system.Name
 	}
@@ -165,6 +210,9 @@ type PushTarget struct {
 	Address  string `json:"Address"`
 	OSType   int    `json:"OsType"`
 	SystemID string `json:"SystemId"`
+	// Browser identifies a browser, whose Address is only that of its push service. It is empty for a
+	// device. See Addresses.Subscription.
+	Browser string `json:"Browser,omitempty"`
 }
 
 // ParsePushTarget parses the text that [Addresses] returned.

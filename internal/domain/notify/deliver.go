@@ -177,6 +177,9 @@ func (s *Service) try(ctx context.Context, notifier Notifier, r Record, l lease.
 	if perr != nil {
 		s.deps.Failed(perr)
 	}
+	if wait := WaitOf(err); wait > pause { // a system cannot keep a message from its end
+		pause = min(wait, max(s.settings.LongestPause, pause))
+	}
 	return Ending{State: Pending, DueAt: now.Add(pause), Error: text, At: now}, "retried"
 }
 
@@ -192,7 +195,7 @@ func (s *Service) send(ctx context.Context, notifier Notifier, r Record) error {
 	if err := json.Unmarshal(plain, &c); err != nil {
 		return Permanent(errors.New("the text has an unknown form"))
 	}
-	m := Message{ID: r.ID, Channel: r.Channel, To: r.To, Subject: c.Subject, Text: c.Text, Picture: c.Picture, Notice: c.Notice, Created: r.CreatedAt}
+	m := Message{ID: r.ID, Channel: r.Channel, To: r.To, Subject: c.Subject, Text: c.Text, Picture: c.Picture, Notice: c.Notice, Created: r.CreatedAt, Expires: r.ExpiresAt, Link: c.Link}
 	longest := s.settings.SendTime
 	if c.Form == "" {
 		ctx = context.WithoutCancel(ctx)

@@ -33,6 +33,8 @@ type Message struct {
 	Notice  *Notice   // of the channel Webhook, which has neither subject nor text; nil in other messages
 	Body    Body      // of a Call with a Form, in place of the text; nil in other messages
 	Created time.Time // when it was ordered
+	Expires time.Time // when it becomes useless
+	Link    string    // path of the page that it is about, for a channel that can open it; "" in most messages
 }
 
 // Body is the body of a request that may be too long for memory. It can be written more than once.
@@ -82,6 +84,30 @@ type permanentError struct{ err error }
 func (e *permanentError) Error() string { return e.err.Error() }
 func (e *permanentError) Unwrap() error { return e.err }
 
+// After marks err with how long the next system wants to be left alone (Retry-After of RFC 9110). After(nil, d)
+// is nil.
+func After(err error, d time.Duration) error {
+	if err == nil || d <= 0 {
+		return err
+	}
+	return &laterError{err, d}
+}
+
+type laterError struct {
+	error
+	after time.Duration
+}
+
+func (e *laterError) Unwrap() error { return e.error }
+
+// WaitOf returns the time of After, 0 for an error without one.
+func WaitOf(err error) time.Duration {
+	if l, ok := errors.AsType[*laterError](err); ok {
+		return l.after
+	}
+	return 0
+}
+
 // IsPermanent reports whether Permanent made err or a cause of it.
 func IsPermanent(err error) bool {
 	var p *permanentError
@@ -99,6 +125,7 @@ type Direct struct {
 	UserID   string            // the user it is about
 	Actor    string            // user id of who caused it, for the budgets; empty: the service itself
 	Expires  time.Time         // when it becomes useless; zero: Settings.Life from now
+	Link     string            // path of the page that it is about; "" for none
 
 	// security is the type of an event of security, whose notices have budgets of their own: other
 	// messages must not use them up, nor they those of codes. "" for other messages.

@@ -276,6 +276,39 @@ func TestSwappedRows(t *testing.T) {
 	}
 }
 
+// TestLater: a system may say when it wants the next attempt, within the longest pause.
+func TestLater(t *testing.T) {
+	for _, c := range []struct{ asked, from, to time.Duration }{
+		{0, 5 * time.Second, 10 * time.Second}, {time.Second, 5 * time.Second, 10 * time.Second}, {40 * time.Second, 40 * time.Second, 40 * time.Second},
+		{time.Hour, time.Minute, time.Minute}, {-time.Second, 5 * time.Second, 10 * time.Second},
+	} {
+		o := open(t, func(s *notify.Settings) { s.FirstPause, s.LongestPause = 10*time.Second, time.Minute })
+		o.sms.fail = func(notify.Message) error { return notify.After(errors.New("busy"), c.asked) }
+		o.order(t, "79261234567", "123456")
+		o.flush(t)
+		r := o.records(t)[0]
+		if pause := r.DueAt.Sub(o.now); pause < c.from || pause > c.to || r.Error != "busy" {
+			t.Errorf("asked for %v: the pause is %v, want %v to %v (%s)", c.asked, pause, c.from, c.to, r.Error)
+		}
+	}
+	if err := notify.After(nil, time.Second); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestLink: a notifier gets the page that a message is about and the end of its use.
+func TestLink(t *testing.T) {
+	o := open(t, nil)
+	ends := o.now.Add(time.Minute)
+	if err := o.Order(t.Context(), notify.Direct{Channel: notify.SMS, To: "79260000001", Template: notify.TemplateBrowserWake, Link: "/confirm/1", Expires: ends}); err != nil {
+		t.Fatal(err)
+	}
+	o.flush(t)
+	if m := o.sms.sent[0]; m.Link != "/confirm/1" || !m.Expires.Equal(ends) {
+		t.Errorf("the message is %+v", m)
+	}
+}
+
 type swapped struct {
 	store.Outbox
 	sealed map[string][]byte
@@ -644,7 +677,7 @@ func TestPreview(t *testing.T) {
 		t.Errorf("only %d messages", len(templates))
 	}
 	for _, about := range templates {
-		if n := len(preview(about)); n == 0 && about != notify.TemplateDeviceWake { // there is no push
+		if n := len(preview(about)); n == 0 && about != notify.TemplateDeviceWake && !strings.HasPrefix(about, "browser-") { // there is no push
 			t.Errorf("%s has no text", about)
 		}
 	}

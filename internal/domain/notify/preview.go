@@ -29,7 +29,8 @@ func Previewed() (templates []string, events []EventInfo) {
 // object_not_found.
 func (s *Service) Preview(about string) ([]Preview, error) {
 	templates, events := Previewed()
-	devices := about == TemplateDeviceWake // it wakes devices alone
+	pushed := slices.Contains([]string{TemplateDeviceWake, TemplateBrowserWake, TemplateBrowserTrial}, about) // no other channel has them
+	devices := pushed
 	template, data := about, func(lang string) map[string]string { return sample[about][lang] }
 	if i := slices.IndexFunc(events, func(e EventInfo) bool { return string(e.Type) == about }); i >= 0 {
 		e := Event{Type: events[i].Type}
@@ -50,7 +51,7 @@ func (s *Service) Preview(about string) ([]Preview, error) {
 		for _, channel := range s.Available() {
 			switch to := channel.Info().To; {
 			case to == ToDevices && !devices,
-				to != ToDevices && template == TemplateDeviceWake,
+				to != ToDevices && pushed,
 				to != ToAddresses && template == TemplateDeviceQR: // its picture goes with mail
 				continue
 			}

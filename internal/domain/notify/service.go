@@ -288,6 +288,7 @@ func (s *Service) order(ctx context.Context, d Direct, about string) error {
 	if err != nil {
 		return err
 	}
+	text.Link = d.Link
 	if text.Picture = d.Picture; len(d.Picture) > maxPicture {
 		return fmt.Errorf("notify: a picture of %d bytes: want at most %d", len(d.Picture), maxPicture)
 	}

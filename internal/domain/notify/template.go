@@ -25,11 +25,14 @@ const (
 	TemplateDeviceCode  = "device-code"  // Code, Minutes, Title
 	TemplateDeviceQR    = "device-qr"    // Expires, Title; a picture goes with it
 	TemplateDeviceWake  = "device-wake"  // Title
+	// Of browsers: an operation waits, and a message of trial.
+	TemplateBrowserWake  = "browser-wake"  // Title
+	TemplateBrowserTrial = "browser-trial" // Title
 	// Action, Documents and Name ("" without documents), Group, Code, Minutes, Title
 	TemplateConfirmationCode = "confirmation-code"
 )
 
-var templateNames = []string{TemplateContactCode, TemplatePassword, TemplateEvent, TemplateFactor, TemplateDeviceCode, TemplateDeviceQR, TemplateDeviceWake, TemplateConfirmationCode}
+var templateNames = []string{TemplateContactCode, TemplatePassword, TemplateEvent, TemplateFactor, TemplateDeviceCode, TemplateDeviceQR, TemplateDeviceWake, TemplateBrowserWake, TemplateBrowserTrial, TemplateConfirmationCode}
 
 // languages of every text.
 var languages = map[string]bool{"ru": true, "en": true}
@@ -95,13 +98,15 @@ func NewTemplates(title string, own fs.FS) (*Templates, error) {
 // sample holds all values that templates may name, for the check in NewTemplates and for
 // Preview. Values that are words are there by language.
 var sample = map[string]map[string]map[string]string{
-	TemplateContactCode: inAll(map[string]string{"Code": "000000", "Minutes": "5"}),
-	TemplatePassword:    inAll(map[string]string{"Login": "ivanov", "Password": "********"}),
-	TemplateEvent:       inAll(map[string]string{"Description": "description", "Detail": "detail", "Time": "time"}),
-	TemplateFactor:      inAll(map[string]string{"Description": "description", "Factor": "factor", "Time": "time"}),
-	TemplateDeviceCode:  inAll(map[string]string{"Code": "000000", "Minutes": "5"}),
-	TemplateDeviceQR:    inAll(map[string]string{"Expires": "2026-01-31 12:00 UTC"}),
-	TemplateDeviceWake:  inAll(map[string]string{}),
+	TemplateContactCode:  inAll(map[string]string{"Code": "000000", "Minutes": "5"}),
+	TemplatePassword:     inAll(map[string]string{"Login": "ivanov", "Password": "********"}),
+	TemplateEvent:        inAll(map[string]string{"Description": "description", "Detail": "detail", "Time": "time"}),
+	TemplateFactor:       inAll(map[string]string{"Description": "description", "Factor": "factor", "Time": "time"}),
+	TemplateDeviceCode:   inAll(map[string]string{"Code": "000000", "Minutes": "5"}),
+	TemplateDeviceQR:     inAll(map[string]string{"Expires": "2026-01-31 12:00 UTC"}),
+	TemplateDeviceWake:   inAll(map[string]string{}),
+	TemplateBrowserWake:  inAll(map[string]string{}),
+	TemplateBrowserTrial: inAll(map[string]string{}),
 	TemplateConfirmationCode: {
 		"ru": {"Action": "Подписание документов", "Documents": "2", "Name": "Договор.pdf", "Group": "01234567", "Code": "000000", "Minutes": "5"},
 		"en": {"Action": "Signing documents", "Documents": "2", "Name": "Contract.pdf", "Group": "01234567", "Code": "000000", "Minutes": "5"},
@@ -118,6 +123,7 @@ type content struct {
 	Subject string `json:"subject"`
 	Text    string `json:"text"`
 	Picture []byte `json:"picture,omitempty"`
+	Link    string `json:"link,omitempty"`
 
 	Notice *Notice `json:"notice,omitempty"`
 	Form   string  `json:"form,omitempty"` // of a body that is opened when it is sent

@@ -117,7 +117,7 @@ func newWorld(t *testing.T, change ...func(*device.Settings)) *world {
 		c(&settings)
 	}
 	w.approvals, err = device.NewApprovals(settings, device.ApprovalDeps{
-		Devices: store.Devices{DB: db}, Keys: store.Devices{DB: db}, Vault: ring, Users: users, Messages: w, Now: time.Now, Rand: rand.Reader,
+		Devices: store.Devices{DB: db}, Keys: store.Devices{DB: db}, Browsers: store.Browsers{DB: db}, Vault: ring, Users: users, Messages: w, Now: time.Now, Rand: rand.Reader,
 	})
 	must(t, err)
 	records := store.Confirmations{DB: db}
@@ -130,7 +130,7 @@ func newWorld(t *testing.T, change ...func(*device.Settings)) *world {
 	must(t, err)
 	w.db = db
 	devices, err := device.New(settings, device.Deps{
-		Devices: store.Devices{DB: db}, KInits: store.Devices{DB: db}, Nonces: store.Devices{DB: db}, Keys: store.Devices{DB: db}, Vault: ring, Users: users, Contacts: contacts, Codes: codes, Messages: w, Methods: w, Confirmations: w.confirm,
+		Devices: store.Devices{DB: db}, KInits: store.Devices{DB: db}, Nonces: store.Devices{DB: db}, Keys: store.Devices{DB: db}, Browsers: store.Browsers{DB: db}, Vault: ring, Users: users, Contacts: contacts, Codes: codes, Messages: w, Methods: w, Confirmations: w.confirm,
 		Paint: func(text string) ([]byte, error) { return []byte("GIF89a" + text), w.paint },
 		Now:   time.Now, Rand: rand.Reader,
 	})

@@ -52,6 +52,7 @@ var suite = []struct {
 	{"Webhooks", testWebhooks},
 	{"Captured", testCaptured},
 	{"Devices", testDevices},
+	{"Browsers", testBrowsers},
 	{"Passkeys", testPasskeys},
 	{"Confirmations", testConfirmations},
 	{"Approvals", testApprovals},
