@@ -67,6 +67,14 @@ var rows = []row{
 		b.verify("Акт.txt.sig", b.signature("text"), "Акт.txt", "another text")
 		b.wait(`.verdict.invalid`)
 	}},
+	{name: "report-find", path: "/r?number=12"},
+	{name: "report-stored", who: demo, path: "/verify", do: func(b *tab) {
+		b.verify("Акт.txt.sig", b.signature("text"), "Акт.txt", "text")
+		b.wait(`.verdict.valid`)
+		b.press(`button[formaction="/verify/keep"]`)
+		b.wait(`button[popovertarget=delete]`)
+	}},
+	{name: "reports", who: demo, path: "/verify/reports"},
 	{name: "sign-in", path: "/sign-in"},
 	{name: "sign-in-wrong", path: "/sign-in", refused: true, do: func(b *tab) {
 		b.fill(`input[name=login]`, "unknown")

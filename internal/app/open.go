@@ -36,6 +36,7 @@ import (
 	"tamga/internal/domain/passkey"
 	"tamga/internal/domain/password"
 	"tamga/internal/domain/reach"
+	"tamga/internal/domain/report"
 	"tamga/internal/domain/session"
 	"tamga/internal/domain/user"
 	"tamga/internal/web/tokenapi"
@@ -211,6 +212,7 @@ func (o *opener) openSenders(context.Context) (err error) {
 	if err != nil {
 		return fmt.Errorf("webhooks: %w", err)
 	}
+	o.reports = &report.Service{Store: store.Reports{DB: db}, Vault: o.ring, Now: db.Now, Rand: rand.Reader, Life: c.Pages.Reports}
 	o.Webhooks = &notify.Subscriptions{Store: store.Webhooks{DB: db}, Vault: o.ring, Check: outward.Check, Now: db.Now, Rand: rand.Reader}
 	o.senders = append(o.senders, webhook.NewNotifier(outward, o.Webhooks))
 	if o.callbacks, err = callbackSender(c, db.Now); err != nil {

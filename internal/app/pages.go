@@ -103,6 +103,7 @@ func (s *Services) newPages(trial *pages.Trial, operations *signing.Operations, 
 	if v != nil {
 		d.Sign.Verifier, d.Sign.Admit, d.Sign.MostVerified, d.Sign.PDF = v, v.admit, v.limit, reportPDF
 		d.Sign.Asks = s.Config.Verification.Fetch
+		d.Sign.Reports, d.Sign.ReportLife, d.Sign.Paint = s.reports, s.Config.Pages.Reports, qr.PNG
 	}
 	recipients := domain.Scope(s.Config.Pages.Recipients)
 	d.Encryption = encryption.Deps{

@@ -203,6 +203,7 @@ func (m *serverMaker) listTasks(context.Context) error {
 		{"sweeping operations", m.server.operations.Sweep},
 		{"sweeping kept answers", m.answers.Sweep},
 		{"sweeping stored documents", m.documents.Sweep},
+		{"sweeping reports of verifications", m.reports.Sweep},
 		{"renewing what the authority has published", m.Authority.Maintain},
 		{"comparing the clock with the database's", m.checkClock},
 		{"making the next partitions of the audit log", store.Audit{DB: m.DB}.MakePartitions},

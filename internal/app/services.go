@@ -50,6 +50,7 @@ import (
 	"tamga/internal/domain/password"
 	"tamga/internal/domain/policy"
 	"tamga/internal/domain/reach"
+	"tamga/internal/domain/report"
 	"tamga/internal/domain/session"
 	"tamga/internal/domain/signin"
 	"tamga/internal/domain/token"
@@ -92,6 +93,7 @@ type Base struct {
 	network   *evidence.Source // nil for a command
 	anchors   *anchors
 	sources   *sourceStates
+	reports   *report.Service
 	callbacks *webhook.Sender // nil: the installation makes no callbacks
 	holders   *vault.Holders  // of private keys
 	version   string          // of the program, of a server

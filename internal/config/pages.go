@@ -37,6 +37,9 @@ type Pages struct {
 	// installation; `none`. Only people with a valid certificate for encryption are found, with their display name,
 	// login and certificate. A certificate that is in a file can always be used.
 	Recipients string `yaml:"recipients" default:"group" oneof:"none group everyone"`
+	// How long the report of a verification is kept that a person has stored under a number: verdicts, certificates,
+	// digests and names of files, never the documents. Visitors who are not signed in store none. `0s`: no report is stored.
+	Reports time.Duration `yaml:"reports" default:"43800h" min:"0s"`
 	// Whether people who have no second factor may add the first one on the pages, by their
 	// sign-in alone. Those who have one confirm each change by it. Without it, the first factor
 	// is the task of an operator.

@@ -39,33 +39,8 @@ func renderPDF(p *page) ([]byte, error) {
 	return drawPDF(p.Language, p.Title, p.form.At, p.Blocks)
 }
 
-// Line is a part of a document for people: a title, a text, or a field with its label.
-type Line struct{ Kind, Label, Text string }
-
-// PDF returns a document with a title that it has in its properties, too. The kinds of lines are
-// "title", "text" and "field". Characters that the fonts do not have are shown as boxes.
-func PDF(language, title string, at time.Time, lines []Line) ([]byte, error) {
-	var blocks []filled
-	for _, l := range lines {
-		blocks = append(blocks, filled{Kind: l.Kind, Label: l.Label, Text: l.Text})
-	}
-	return drawPDF(language, title, at, blocks)
-}
-
 func drawPDF(language, title string, at time.Time, blocks []filled) ([]byte, error) {
-	f := fpdf.New("P", "mm", "A4", "")
-	f.AddUTF8FontFromBytes(sans, "", liberationsansregular.TTF)
-	f.AddUTF8FontFromBytes(sans, "B", liberationsansbold.TTF)
-	f.AddUTF8FontFromBytes(mono, "B", liberationmonobold.TTF)
-	f.SetCatalogSort(true)
-	f.SetCreationDate(at.UTC())
-	f.SetModificationDate(at.UTC())
-	f.SetProducer("Tamga", true)
-	f.SetTitle(shown(title), true)
-	f.SetLang(language)
-	f.SetMargins(margin, margin, margin)
-	f.SetAutoPageBreak(true, margin)
-	f.AddPage()
+	f := newSheet(language, title, at)
 	for _, b := range blocks {
 		switch b.Kind {
 		case "title":
@@ -85,6 +60,24 @@ func drawPDF(language, title string, at time.Time, blocks []filled) ([]byte, err
 		return nil, fmt.Errorf("print: pdf: %w", err)
 	}
 	return out.Bytes(), nil
+}
+
+// newSheet begins a document on A4. Equal documents give equal bytes.
+func newSheet(language, title string, at time.Time) *fpdf.Fpdf {
+	f := fpdf.New("P", "mm", "A4", "")
+	f.AddUTF8FontFromBytes(sans, "", liberationsansregular.TTF)
+	f.AddUTF8FontFromBytes(sans, "B", liberationsansbold.TTF)
+	f.AddUTF8FontFromBytes(mono, "B", liberationmonobold.TTF)
+	f.SetCatalogSort(true)
+	f.SetCreationDate(at.UTC())
+	f.SetModificationDate(at.UTC())
+	f.SetProducer("Tamga", true)
+	f.SetTitle(shown(title), true)
+	f.SetLang(language)
+	f.SetMargins(margin, margin, margin)
+	f.SetAutoPageBreak(true, margin)
+	f.AddPage()
+	return f
 }
 
 // drawField draws a label and a value in a frame. If the page has too little space, the whole frame

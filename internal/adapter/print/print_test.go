@@ -295,16 +295,17 @@ func BenchmarkPrint(b *testing.B) {
 
 // TestDocument prints a report with more than a page, and characters of untrusted texts.
 func TestDocument(t *testing.T) {
-	lines := []Line{{Kind: "title", Text: "Проверка подписи"}, {Kind: "text", Text: "a\u202eb漢"}}
+	lines := []Line{{Kind: "title", Text: "Проверка подписи"}, {Kind: "note", Text: "a\u202eb漢"}, {Kind: "verdict", Label: "Подпись действительна", Text: strings.Repeat("Подписано. ", 30), Tone: "good"}}
 	for range 40 {
-		lines = append(lines, Line{Kind: "field", Label: "Издатель", Text: strings.Repeat("CN=Центр ", 40)})
+		lines = append(lines, Line{Kind: "heading", Text: "Подпись"}, Line{Kind: "fact", Label: "Издатель", Text: strings.Repeat("CN=Центр ", 40)}, Line{Kind: "check", Label: strings.Repeat("Документ не изменялся ", 9), Text: "не установлено", Tone: "warn"})
 	}
+	lines = append(lines, Line{Kind: "fact", Label: "Всё", Text: strings.Repeat("слово ", 5000) + "конец"}, Line{Kind: "fact"})
 	content, err := PDF("ru", "Проверка", time.Unix(1e9, 0), lines)
 	if err != nil {
 		t.Fatal(err)
 	}
 	text := judge.PDFViewers(t).Text(content)
-	for _, want := range []string{"Проверка подписи", "a□b□", "Издатель", "CN=Центр"} {
+	for _, want := range []string{"Проверка подписи", "a□b□", "Подпись действительна", "Издатель", "CN=Центр", "не установлено", "конец"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the document has no %q", want)
 		}

@@ -203,7 +203,7 @@ const kept = `access_policies audit audit_other authority_delegates browsers cap
 	default_certificates deleted_keys device_service_keys devices distinguished_names document_shares
 	external_logins former_device_service_keys group_policies issued_certificates key_parameters keys
 	lock_stripes login_failures master_keys message_budgets name_components operator_groups passkeys passwords
-	prepared_shares sign_in_certificates signing_keys trusted_login_failures trusted_user_failures tsp_services user_failures user_groups user_methods
+	prepared_shares reports sign_in_certificates signing_keys trusted_login_failures trusted_user_failures tsp_services user_failures user_groups user_methods
 	user_policies user_texts user_words webhooks schema_versions migration_lock`
 
 // tables returns the names of all tables. Partitions are not among them.

@@ -47,6 +47,7 @@ var sealedColumns = []sealedColumn{
 	{table: "device_service_keys", column: "sealed", row: "algorithm", purpose: "device service key"},
 	{table: "former_device_service_keys", column: "sealed", row: "algorithm", purpose: "device service key"},
 	{table: "webhooks", column: "sealed", row: "id", purpose: "webhook"},
+	{table: "reports", column: "sealed", row: "number", purpose: "report"},
 	{table: "approval_requests", column: "sealed", row: "id", purpose: "approval request"},
 	{table: "outbox", column: "sealed", row: "message_id", purpose: "message"},
 	{table: "captured_messages", column: "sealed", row: "message_id", purpose: "captured message"},

@@ -54,6 +54,7 @@ var suite = []struct {
 	{"Devices", testDevices},
 	{"Browsers", testBrowsers},
 	{"Passkeys", testPasskeys},
+	{"Reports", testReports},
 	{"Confirmations", testConfirmations},
 	{"Approvals", testApprovals},
 	{"Sealed", testSealed},

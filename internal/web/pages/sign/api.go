@@ -13,6 +13,7 @@ import (
 	"tamga/internal/domain/document"
 	"tamga/internal/domain/operation"
 	"tamga/internal/domain/policy"
+	stored "tamga/internal/domain/report"
 	"tamga/internal/domain/signing"
 	"tamga/internal/web/pages/view"
 	"tamga/internal/web/rest"
@@ -52,6 +53,14 @@ type Verifier interface {
 	Digest(ctx context.Context, document *signing.Intake) ([]byte, error)
 }
 
+// Reports stores reports of verifications; see [report.Service].
+type Reports interface {
+	Keep(ctx context.Context, who audit.Principal, reports []stored.New) ([]stored.Info, error)
+	Find(ctx context.Context, who audit.Principal, number, check string) (*stored.Report, error)
+	Newest(ctx context.Context, who audit.Principal, older stored.Position, n int) ([]stored.Info, error)
+	Delete(ctx context.Context, who audit.Principal, number string) error
+}
+
 // Deps lists what these pages call, and their limits.
 type Deps struct {
 	Operations   Operations
@@ -67,6 +76,10 @@ type Deps struct {
 	// PDF prints a document for people. It is needed with a Verifier.
 	PDF func(language, title string, at time.Time, lines []Line) ([]byte, error)
 	Now func() time.Time
+	// Reports stores reports under numbers, for ReportLife; 0: none is stored. Paint makes a PNG with the QR code of a text.
+	Reports    Reports
+	ReportLife time.Duration
+	Paint      func(text string) ([]byte, error)
 	// Asks reports that a verification asks other authorities for the status of certificates.
 	Asks bool
 	// Seal returns a value as a text that only this installation can make, and Open reads one.
@@ -102,6 +115,7 @@ func (a *API) Routes() []rest.Route {
 			rest.HandleDocuments("POST /verify", "VerifyByPage", rest.Anyone, a.Verifier.NewIntake, a.verify).Guarded(a.Admit).AtMost(a.MostVerified).Answering(rest.Page{}, rest.File{}),
 			rest.Handle("POST /verify/report", "ReportByPage", rest.Anyone, a.reportFile).Guarded(a.Admit).AtMost(maxReports).Answering(rest.File{}),
 		)
+		routes = append(routes, a.reportRoutes()...)
 	}
 	return append(routes, a.documentRoutes()...)
 }

@@ -9,6 +9,7 @@ import (
 	"context"
 	"encoding/csv"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -18,9 +19,12 @@ import (
 	"tamga/internal/web/rest"
 )
 
-// Line is a part of a printed document: a title, a text, or a field with its label. Kind is
-// "title", "text" or "field".
-type Line struct{ Kind, Label, Text string }
+// Line is a part of a printed document; package print has the kinds.
+type Line struct {
+	Kind, Label, Text string
+	Tone              string // good, bad or warn, of a verdict or a check
+	Picture           []byte // PNG, beside the text of a picture
+}
 
 const (
 	// maxPrinted is how many signatures a printed report has. The JSON report has all.
@@ -40,11 +44,19 @@ func (a *API) sealReports(list []*report) (string, error) {
 	return sealed, err
 }
 
-// reportFile prints reports of a page. Nothing is stored, so the page has them.
+// carried returns the reports that a page has carried to a form.
+func (a *API) carried(f rest.Form) (list []*report, err error) {
+	if !a.Open(f.Get("reports"), &list) || len(list) == 0 {
+		return nil, fault.New(fault.InvalidParameters, "the reports of this page are damaged: verify the files again")
+	}
+	return list, nil
+}
+
+// reportFile prints reports of a page. Only stored ones are elsewhere, so the page has them.
 func (a *API) reportFile(ctx context.Context, r struct{ Body rest.Form }) (rest.File, error) {
-	var list []*report
-	if !a.Open(r.Body.Get("reports"), &list) || len(list) == 0 {
-		return rest.File{}, fault.New(fault.InvalidParameters, "the reports of this page are damaged: verify the files again")
+	list, err := a.carried(r.Body)
+	if err != nil {
+		return rest.File{}, err
 	}
 	w := view.VisitorOf(ctx).Words
 	form, at, _ := strings.Cut(r.Body.Get("answer"), ".")
@@ -122,47 +134,133 @@ func (a *API) reportsTable(w *view.Words, list []*report) (rest.File, error) {
 // print returns a report as PDF.
 func (a *API) print(w *view.Words, r *report) ([]byte, error) {
 	one := a.inWords(w, r)
+	head := w.Text("report.verified_at", w.When(r.When), a.Address)
+	if r.Number != "" {
+		head = w.Text("report.number", r.Number, w.When(r.When), a.Address)
+	}
 	lines := []Line{
 		{Kind: "title", Text: w.Text("report.title")},
-		{Kind: "text", Text: view.Visible(one.Headline)},
-		{Kind: "text", Text: view.Visible(one.Sentence)},
+		{Kind: "note", Text: head},
+		{Kind: "verdict", Label: view.Visible(one.Headline), Text: view.Visible(one.Sentence), Tone: one.Tone()},
 	}
-	field := func(label, text string) {
+	heading := func(text string) { lines = append(lines, Line{Kind: "heading", Text: view.Visible(text)}) }
+	fact := func(label, text string) {
 		if text != "" {
-			lines = append(lines, Line{"field", label, view.Visible(text)})
+			lines = append(lines, Line{Kind: "fact", Label: label, Text: view.Visible(text)})
 		}
 	}
-	field(w.Text("verify.mend"), one.Mend)
-	field(w.Text("report.file"), r.Name+", "+w.Size(r.Size))
-	field(w.Text("report.document"), r.Document)
-	field(w.Text("verify.digest"), r.Digest)
-	field(w.Text("report.when"), w.When(r.When))
+	fact(w.Text("verify.mend"), one.Mend)
+	heading(w.Text("report.of"))
+	fact(w.Text("report.file"), r.Name+", "+w.Size(r.Size))
+	fact(w.Text("report.document"), r.Document)
+	fact(w.Text("verify.digest"), grouped(r.Digest))
 	for i, s := range one.Parts {
 		if i == maxPrinted {
-			lines = append(lines, Line{Kind: "text", Text: w.Count("report.more", len(one.Parts)-maxPrinted)})
+			lines = append(lines, Line{Kind: "note", Text: w.Count("report.more", len(one.Parts)-maxPrinted)})
 			break
 		}
-		lines = append(lines, Line{Kind: "title", Text: w.Text("verify.signature", s.Number) + ": " + w.Text("verdict.short."+s.Verdict)})
-		field(w.Text("verify.cause"), s.Text)
-		if s.Signer != nil {
-			field(w.Text("verify.signer"), s.Signer.Subject)
-			field(w.Text("verify.issuer"), s.Signer.Issuer)
-			field(w.Text("verify.serial"), s.Signer.Serial)
-			field(w.Text("verify.validity"), w.Day(s.Signer.NotBefore)+" – "+w.Day(s.Signer.NotAfter))
+		heading(w.Text("verify.signature", s.Number) + ": " + w.Text("verdict.short."+s.Verdict))
+		if len(one.Parts) > 1 {
+			fact(w.Text("verify.cause"), s.Text)
 		}
-		field(w.Text("verify.claimed"), w.When(s.ClaimedTime))
-		field(w.Text("verify.stamped"), w.When(s.StampedTime))
-		field(w.Text("verify.kind_of"), s.Kind)
-		field(w.Text("verify.covers"), cmp.Or(w.Own(s.Covers), s.Covers))
+		if s.Signer != nil {
+			fact(w.Text("verify.signer"), view.PersonIn(s.Signer.Subject))
+			fact(w.Text("verify.subject"), s.Signer.Subject)
+			fact(w.Text("report.certificate"), w.Text("report.certificate_of", s.Signer.Serial, w.Day(s.Signer.NotBefore), w.Day(s.Signer.NotAfter)))
+			fact(w.Text("verify.issuer"), s.Signer.Issuer)
+		}
+		fact(w.Text("verify.kind_of"), strings.Join(filled(s.Kind, s.Level), ", "))
+		fact(w.Text("verify.claimed"), w.When(s.ClaimedTime))
+		fact(w.Text("verify.stamped"), w.When(s.StampedTime))
+		fact(w.Text("verify.covers"), cmp.Or(w.Own(s.Covers), s.Covers))
+		for j, c := range (speaker{w, a.Asks, r.Document != ""}).checks(s.signature) {
+			if j == 0 {
+				heading(w.Text("report.checks"))
+			}
+			lines = append(lines, Line{Kind: "check", Label: c.Text, Text: view.Visible(strings.Join(filled(w.Text("report.check."+c.Tone), c.Because), ": ")), Tone: c.Tone})
+		}
 		for _, f := range s.Exact {
 			text := f.Text
 			if own := w.Own(f.Detail); own != "" && text != "" && w.Language == "en" {
 				text += ": " + own
 			}
-			field(w.Text("verify.finding"), cmp.Or(text, f.Detail))
+			fact(w.Text("verify.finding"), cmp.Or(text, f.Detail))
 		}
 	}
+	if r.Number != "" {
+		picture, err := a.Paint(a.reportAddress(r))
+		if err != nil {
+			return nil, err
+		}
+		lines = append(lines, Line{Kind: "picture", Picture: picture, Text: w.Text("report.compare", a.Address+reportAt, r.Number, checkOf(r), w.Day(r.Until))})
+	}
 	return a.PDF(w.Language, w.Text("report.title"), r.When, lines)
+}
+
+// filled returns the texts that are not empty.
+func filled(texts ...string) []string {
+	return slices.DeleteFunc(texts, func(text string) bool { return text == "" })
+}
+
+// grouped returns a digest in groups of eight characters, as people compare it.
+func grouped(digest string) string {
+	var groups []string
+	for part := range slices.Chunk([]byte(digest), 8) {
+		groups = append(groups, string(part))
+	}
+	return strings.Join(groups, " ")
+}
+
+// check is one thing that a verification has looked at. Tone is good, bad or warn: yes, no, not established.
+type check struct{ Text, Tone, Because string }
+
+// checkOfRow are the checks that findings of a row are about. Other rows are about the document and its signature.
+var checkOfRow = map[string]string{
+	"unknown_authority": "owner", "certificate_missing": "owner", "forged": "owner",
+	"expired": "term", "expired_later": "term", "after_term": "term", "not_yet": "term",
+	"revoked": "status", "revocation": "status", "revocation_off": "status",
+	"usage": "usage", "stamp": "stamp", "evidence": "evidence",
+}
+
+// checks returns what was looked at, and what came of it.
+func (w speaker) checks(s *signature) (list []check) {
+	if s.Signer == nil {
+		return nil
+	}
+	worst := map[string]string{}
+	for i := range s.Findings {
+		if f := &s.Findings[i]; f.Verdict != passed {
+			of := cmp.Or(checkOfRow[w.rowOf(&s.SignatureReport, f)], "unchanged")
+			if verdicts[f.Verdict] > verdicts[worst[of]] {
+				worst[of] = f.Verdict
+			}
+		}
+	}
+	if len(s.Path) == 0 { // without it nothing about the certificate is established
+		for _, of := range []string{"owner", "term", "status", "usage"} {
+			worst[of] = cmp.Or(worst[of], indeterminate)
+		}
+	}
+	add := func(of, because string) {
+		tone := map[string]string{"": "good", failed: "bad", indeterminate: "warn"}[worst[of]]
+		if tone != "good" && of != "term" {
+			because = ""
+		}
+		list = append(list, check{w.Text("verify.known." + of), tone, because})
+	}
+	add("unchanged", "")
+	authority := ""
+	if n := len(s.Path); n > 0 {
+		authority = view.NameIn(s.Path[n-1].Subject)
+	}
+	add("owner", authority)
+	add("term", w.Text("moment.term", w.Day(s.Signer.NotBefore), w.Day(s.Signer.NotAfter)))
+	add("status", "")
+	add("usage", "")
+	if worst["stamp"] != "" || !s.StampedTime.IsZero() {
+		add("stamp", w.When(s.StampedTime))
+	}
+	return list
 }
 
 // json returns a report for programs.
@@ -198,6 +296,7 @@ func (r *report) json() ([]byte, error) {
 		return &t
 	}
 	out := struct {
+		Number     string      `json:"number,omitempty"`
 		File       string      `json:"file"`
 		Document   string      `json:"document,omitempty"`
 		Size       int64       `json:"size"`
@@ -206,7 +305,7 @@ func (r *report) json() ([]byte, error) {
 		Verdict    string      `json:"verdict"`
 		Problem    string      `json:"problem,omitempty"`
 		Signatures []signature `json:"signatures"`
-	}{r.Name, r.Document, r.Size, r.Digest, r.When.UTC(), r.Verdict, cmp.Or(r.Detail, r.Problem), []signature{}}
+	}{r.Number, r.Name, r.Document, r.Size, r.Digest, r.When.UTC(), r.Verdict, cmp.Or(r.Detail, r.Problem), []signature{}}
 	for _, s := range r.Signatures {
 		one := signature{
 			Number: s.Number, Verdict: s.Verdict, Level: s.Level, Algorithm: s.Algorithm, Covers: s.Covers,

@@ -23,6 +23,9 @@ type report struct {
 	// Problem is the row of a file that could not be verified, "" for others. Detail is the message of the fault.
 	Problem, Detail string
 	Signatures      []signature
+	// Of a stored report: its number, when it was stored and when it ends.
+	Number        string
+	Stored, Until time.Time
 
 	found []signing.SignatureReport
 	carry string // the signature as Base64, if its document is missing
@@ -63,6 +66,7 @@ type verifyView struct {
 	Counts   []countOf // of the files of each verdict
 	Sealed   string    // reports for the form that prints them; "" if there are too many
 	Password bool      // a file needs its password
+	Keeps    bool      // the reader may store reports under a number
 }
 
 // One returns the result if there is one only.
@@ -85,6 +89,7 @@ type result struct {
 	*report
 	Place    int    // in the list, from 0
 	Several  bool   // it is one of several
+	Keeps    bool   // the reader may store the report under a number
 	Headline string // the word of the verdict and the cause
 	Sentence string
 	Mend     string
@@ -135,10 +140,11 @@ type moment struct{ Kind, Icon, Title, Time, Hint string }
 type link struct{ Kind, Icon, Name, Hint string }
 
 // results returns reports in words.
-func (a *API) results(w *view.Words, list []*report) (v verifyView, err error) {
+func (a *API) results(w *view.Words, list []*report, keeps bool) (v verifyView, err error) {
+	v.Keeps = keeps
 	for i, r := range list {
 		one := a.inWords(w, r)
-		one.Place, one.Several = i, len(list) > 1
+		one.Place, one.Several, one.Keeps = i, len(list) > 1, keeps && r.Digest != ""
 		v.Results = append(v.Results, one)
 		v.When, v.Password = r.When, v.Password || r.Problem == "password"
 		if n := len(v.Counts); n > 0 && v.Counts[n-1].Verdict == r.Verdict {

@@ -87,7 +87,7 @@ func (a *API) verify(ctx context.Context, docs *rest.Documents[*signing.Intake],
 	if err != nil {
 		return nil, err
 	}
-	v, err := a.results(view.VisitorOf(ctx).Words, list)
+	v, err := a.results(view.VisitorOf(ctx).Words, list, a.keeps(ctx))
 	if err != nil {
 		return nil, err
 	}
@@ -162,6 +162,7 @@ func (a *API) verifyFiles(ctx context.Context, files []sent, password string) ([
 			r = a.problem(f, "empty")
 		case f.kind == "":
 			r = a.problem(f, "none")
+			r.Digest, err = a.digestOf(ctx, f.content)
 		}
 		if err != nil {
 			return nil, err
@@ -236,7 +237,8 @@ func (a *API) verifyOne(ctx context.Context, f, document *sent, password string)
 			r.Problem = "work"
 		}
 		r.Detail = refused.Message
-		return r, nil
+		r.Digest, err = a.digestOf(ctx, f.content)
+		return r, err
 	}
 	if err != nil {
 		return nil, err
@@ -246,9 +248,13 @@ func (a *API) verifyOne(ctx context.Context, f, document *sent, password string)
 	if document != nil {
 		r.Document, of = document.name, document.content
 	}
-	sum, err := a.Verifier.Digest(ctx, of)
-	r.Digest = hex.EncodeToString(sum)
+	r.Digest, err = a.digestOf(ctx, of)
 	return r, err
+}
+
+func (a *API) digestOf(ctx context.Context, content *signing.Intake) (string, error) {
+	sum, err := a.Verifier.Digest(ctx, content)
+	return hex.EncodeToString(sum), err
 }
 
 // signedVersion returns the signed version of a PDF that was changed later.

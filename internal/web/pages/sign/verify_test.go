@@ -3,11 +3,14 @@
 package sign_test
 
 import (
+	"bytes"
 	"html"
+	"image/png"
 	"regexp"
 	"strings"
 	"testing"
 
+	"tamga/internal/judge"
 	"tamga/internal/tamgatest"
 	"tamga/internal/tamgatest/pagetest"
 )
@@ -53,4 +56,80 @@ func TestVerifyMany(t *testing.T) {
 	b.Is(b.Upload("/verify", map[string]string{"answer": "signed.0"}, files[7]), 400, "нет другой подписанной версии")
 	b.Is(b.Upload("/verify", map[string]string{"answer": "signed.7"}, files[8]), 400)
 	b.Shows(b.Upload("/verify", nil, files[7]), "<h1>Подпись действительна</h1>", "После подписания документ не изменялся.", "Как это было", "Штампа времени нет")
+}
+
+// lastPage returns the picture of the last page of a PDF as PNG.
+func lastPage(t *testing.T, pdf string) []byte {
+	var picture bytes.Buffer
+	if err := png.Encode(&picture, judge.PDFViewers(t).Picture([]byte(pdf), max(1, strings.Count(pdf, "/Type /Page\n")), 150)); err != nil {
+		t.Fatal(err)
+	}
+	return picture.Bytes()
+}
+
+// keepField is the button that stores a report.
+var keepField = regexp.MustCompile(`formaction="/verify/keep" name="answer" value="0"`)
+
+// TestStoredReport stores a report under a number and reads its QR code, which leads to what was verified. A number
+// alone does not, visitors store nothing, and only the person who stored a report deletes it.
+func TestStoredReport(t *testing.T) {
+	t.Parallel()
+	b := pagetest.New(t, tamgatest.Start(t))
+	b.Header.Set("Accept-Language", "ru")
+	files := []pagetest.File{{Field: "file", Name: "Договор №1.txt", Content: "no signature"}}
+	if p := b.Shows(b.Upload("/verify", nil, files...), "В файле нет подписи"); keepField.MatchString(p.Text) {
+		t.Error("a visitor may store a report")
+	}
+	b.SignIn("/start", b.Site.Dev.User.Login, b.Site.Dev.User.Password)
+	p := b.Shows(b.Upload("/sign", map[string]string{"certificate": "1"}, pagetest.File{Field: "file", Name: "Договор №1.pdf", Content: string(tamgatest.PDFOf(2000))}))
+	signed := b.Shows(b.Get(b.Find(p, pagetest.Result)[1])).Text
+	p = b.Shows(b.Upload("/verify", nil, pagetest.File{Field: "file", Name: "Договор №1.pdf", Content: signed}), "Сохранить под номером")
+	reports := html.UnescapeString(b.Find(p, reportsField)[1])
+	p = b.Shows(b.Post("/verify/keep", map[string][]string{"reports": {reports}, "answer": {"0"}}), "Отчёт сохранён.", "Подпись действительна", "Договор №1.pdf", "Хранится до", "Удалить отчёт")
+	number := b.Find(p, regexp.MustCompile(`<h1>Отчёт о проверке № ([0-9A-Z]{4}-[0-9A-Z]{4}-[0-9A-Z]{4})</h1>`))[1]
+	address := html.UnescapeString(b.Find(p, regexp.MustCompile(`<code>(http[^<]*/r/[^<]*)</code>`))[1])
+	again := html.UnescapeString(b.Find(p, reportsField)[1])
+
+	pdf := b.Shows(b.Post("/verify/report", map[string][]string{"reports": {again}, "answer": {"pdf.0"}})).Text
+	viewers := judge.PDFViewers(t)
+	for _, want := range []string{"№ " + number, "Подпись действительна", "Документ не изменялся", "Demo User", "Самого документа на сервисе нет"} {
+		if text := strings.Join(strings.Fields(viewers.Text([]byte(pdf))), " "); !strings.Contains(text, want) {
+			t.Errorf("the report has no %q:\n%s", want, text)
+		}
+	}
+	if code := judge.ZBar(t).Read(lastPage(t, pdf), "png"); code != address {
+		t.Errorf("the code of the report is %q, want %q", code, address)
+	}
+	json := b.Shows(b.Post("/verify/report", map[string][]string{"reports": {again}, "answer": {"json.0"}}))
+	if !strings.Contains(json.Text, `"number": "`+number+`"`) {
+		t.Errorf("the JSON report has no number:\n%s", json.Text)
+	}
+	b.Shows(b.Get("/verify/reports"), number, "Договор №1.pdf", "действительна")
+
+	visitor := pagetest.New(t, b.Site)
+	visitor.Header.Set("Accept-Language", "ru")
+	at := strings.TrimPrefix(address, b.Site.URL)
+	found := visitor.Shows(visitor.Get(at), number, "Подпись действительна", "Договор №1.pdf", "С тех пор проверка не повторялась")
+	if strings.Contains(found.Text, "Удалить отчёт") {
+		t.Error("a visitor may delete a report")
+	}
+	check := at[strings.Index(at, "=")+1:]
+	visitor.Shows(visitor.Get("/r?number="+strings.ToLower(strings.ReplaceAll(number, "-", "+"))+"&check="+check), "Подпись действительна")
+	visitor.Shows(visitor.Get("/r?number=12&check="+check), "Номер отчёта состоит из 12 букв")
+	for _, address := range []string{"/r/" + number, "/r/" + number + "?check=0123456789", "/r/2611-0000-0000?check=" + check} {
+		if p := visitor.Shows(visitor.Get(address), "Сверить отчёт"); strings.Contains(p.Text, "Договор") {
+			t.Errorf("%s shows the report", address)
+		}
+	}
+	visitor.Is(visitor.Post("/verify/keep", map[string][]string{"reports": {reports}, "answer": {"0"}}), 401, "Войдите")
+	other := pagetest.New(t, b.Site)
+	other.SignIn("/start", b.Site.Dev.Operator.Login, b.Site.Dev.Operator.Password)
+	other.Is(other.Post("/verify/reports/"+number+"/do/delete", nil), 404)
+	b.Is(b.Post("/verify/keep", map[string][]string{"reports": {reports}, "answer": {"1"}}), 400)
+	b.Is(b.Post("/verify/keep", map[string][]string{"reports": {reports[1:]}, "answer": {"0"}}), 400)
+
+	p = b.Shows(b.Upload("/verify", nil, files[0], pagetest.File{Field: "file", Name: "b.txt", Content: "b"}, pagetest.File{Field: "file", Name: "empty.txt", Content: ""}), "Сохранить все отчёты")
+	b.Shows(b.Post("/verify/keep", map[string][]string{"reports": {html.UnescapeString(b.Find(p, reportsField)[1])}, "answer": {"all"}}), "Отчёт сохранён.", "Договор №1.txt", "b.txt", number)
+	b.Shows(b.Post("/verify/reports/"+number+"/do/delete", nil), "Отчёт удалён.")
+	visitor.Shows(visitor.Get(at), "Отчёта с таким номером и хэшем нет")
 }

@@ -158,7 +158,7 @@ func firstLetters(word string, most int) string {
 
 // Render makes the page in the language of the visitor.
 func (v View) Render(ctx context.Context) (rest.Page, error) {
-	visitor, who := VisitorOf(ctx), callerOf(ctx)
+	visitor, who := VisitorOf(ctx), CallerOf(ctx)
 	w := visitor.Words
 	f := frame{
 		View: v, Words: w, Brand: visitor.Brand, Style: look.Style.Path, Favicon: look.Favicon, Script: template.JS(v.script()), Title: w.Text(v.Title), Login: who.Login,

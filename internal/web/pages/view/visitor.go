@@ -46,9 +46,9 @@ func VisitorOf(ctx context.Context) *Visitor {
 	return &Visitor{Words: Languages[0], Path: "/", Here: "/"}
 }
 
-// callerOf returns the person of the frame. On a page for everybody, the steps of a request do not
-// identify the caller, but a person with a session shall still see the way to their pages.
-func callerOf(ctx context.Context) audit.Principal {
+// CallerOf returns the person of a page for everybody: there, the steps of a request do not identify the caller, but a
+// person with a session shall still see the way to their pages.
+func CallerOf(ctx context.Context) audit.Principal {
 	who, v := rest.Caller(ctx), VisitorOf(ctx)
 	if who.UserID != "" || v.Session.Token == "" {
 		return who

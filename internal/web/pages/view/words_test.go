@@ -88,6 +88,8 @@ var families = []string{
 	"register.password.",
 	"register.period.",
 	"register.verdict.",
+	"report.check.",
+	"reports.done.",
 	"request.status.",
 	"request.type.",
 	"requests.kind.",
