@@ -23,6 +23,11 @@ for unit in tamga.service tamga.socket; do
 done
 mkdir -p "$tree/usr/share"
 cp -r "$share/." "$tree/usr/share/"
+install -d -m 755 "$tree/usr/share/man/man8"
+gzip -9nc "$source/packaging/debian/tamga-admin.8" >"$tree/usr/share/man/man8/tamga-admin.8.gz"
+# Completion is loaded by the name of the command.
+ln -s tamga "$tree/usr/share/bash-completion/completions/tamga-admin"
+ln -s tamga.fish "$tree/usr/share/fish/vendor_completions.d/tamga-admin.fish"
 doc=$tree/usr/share/doc/tamga
 install -D -m 644 "$source/README.md" "$doc/README.md"
 install -m 644 "$source/README.ru.md" "$source"/docs/*.md "$doc/"

@@ -261,7 +261,7 @@ func Restore(ctx context.Context, c *config.Config, o RestoreOptions) (report Re
 		}
 		return report, fmt.Errorf("the master keys of the configuration are not those of the backup: %w; name the files that the service had then in master_keys.files, or recover them by tamga key recover", err)
 	}
-	restoring := store.Restoring{Options: store.Options{URL: address, Limits: store.CommandLimits}, At: m.TakenAt, Versions: m.Schema}
+	restoring := store.Restoring{Options: store.Options{URL: address, Limits: store.CommandLimits}, At: m.TakenAt, Versions: m.Schema, Program: m.Program}
 	if err := restoring.Check(ctx); err != nil {
 		return report, err
 	}

@@ -34,6 +34,8 @@ type Import struct {
 	Remote   string
 	// Key reads the files of a key. nil: a record with keys is refused.
 	Key func(k records.Key) (keys.ImportOrder, error)
+	// AnyNumbers takes numbers of people and organisations whose length or check digits are wrong.
+	AnyNumbers bool
 	// Permits returns the fault of a record that may not be imported; nil: each may.
 	Permits func(a *user.Account) error
 }
@@ -110,6 +112,11 @@ func (r *Import) Run(ctx context.Context, list records.Reader, tell func(batch [
 func (r *Import) permits(i *ImportItem) error {
 	if len(i.Record.Keys) > 0 && r.Key == nil {
 		return inField("key", 0, fault.New(fault.InvalidParameters, "a key is imported by the command: its file and its password are on the server"))
+	}
+	if !r.AnyNumbers {
+		if err := r.Services.Users.Naming.WrongNumbers(i.Account.Components); fault.Is(err, fault.InvalidParameters) {
+			return records.Fault("dn", err)
+		}
 	}
 	if r.Permits == nil {
 		return nil

@@ -123,6 +123,23 @@ func (d *Dialog) Ask(question, proposed string) (string, error) {
 	}
 }
 
+// AskChecked asks until check takes the answer. check may be nil.
+func (d *Dialog) AskChecked(question, proposed string, check func(answer string) error) (string, error) {
+	for {
+		answer, err := d.Ask(question, proposed)
+		if err != nil || check == nil {
+			return answer, err
+		}
+		if err = check(answer); err == nil {
+			return answer, nil
+		}
+		d.Say(err.Error())
+	}
+}
+
+// Say shows a text at the terminal.
+func (d *Dialog) Say(text string) { fmt.Fprintln(d.tty, Printable(text)) }
+
 // Confirm asks a question that is answered with yes or no.
 func (d *Dialog) Confirm(question string, proposed bool) (bool, error) {
 	shown := d.c.Word(map[bool]Word{true: "yes", false: "no"}[proposed])

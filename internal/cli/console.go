@@ -36,6 +36,8 @@ type Console struct {
 	// Args are the words of the command line, such as names of files. Texts for people have them as
 	// Printable returns them.
 	Args []string
+	// Person is the person who runs the command, as far as the system knows: see PersonOf.
+	Person string
 	// Examine does the checks of tamga doctor; see setup.Examine. Sub-commands do not import each other.
 	Examine func(c *Console, file string, conf *config.Config, faults []error, offline bool) []Finding
 }
@@ -55,6 +57,9 @@ type Finding struct {
 
 // ExitCode is an error whose text has already been printed. It is the exit code of the program.
 type ExitCode int
+
+// Incomplete is the ExitCode of a command that did a part of what was ordered and has said what is left.
+const Incomplete = ExitCode(1)
 
 // Error implements error.
 func (e ExitCode) Error() string { return fmt.Sprintf("exit code %d", int(e)) }

@@ -15,7 +15,6 @@ import (
 	"tamga/internal/app"
 	"tamga/internal/app/dev"
 	"tamga/internal/config"
-	"tamga/internal/domain/approval"
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
 )
@@ -35,7 +34,7 @@ func Administer(c *Console, from *Installation, operation, object string, fn fun
 	}
 	entry := audit.Entry{
 		Operation: operation, Phase: audit.Attempt, Object: object,
-		Remote: audit.CommandLine, Principal: approval.Administrator,
+		Remote: audit.CommandLine, Principal: c.Administrator(),
 	}
 	began := time.Now()
 	if err := h.Audit.Record(c.Context, entry); err != nil {
@@ -49,11 +48,17 @@ func Administer(c *Console, from *Installation, operation, object string, fn fun
 	if f, ok := fault.As(actErr); ok {
 		entry.Outcome = f.Code
 		actErr = &Refused{f}
+	} else if errors.Is(actErr, Incomplete) {
+		entry.Outcome = OutcomeIncomplete
 	} else if actErr != nil {
 		entry.Outcome = "internal_error"
 	}
 	return errors.Join(actErr, h.Audit.Record(context.WithoutCancel(c.Context), entry))
 }
+
+// OutcomeIncomplete is the outcome of a command that did a part of what was ordered, such as an import with refused
+// records. The detail of the audit entry has the counts.
+const OutcomeIncomplete = "incomplete"
 
 // Refused is a refusal of the installation, or of a package of the domain that a command calls by itself.
 type Refused struct{ Fault *fault.Error }
@@ -73,7 +78,7 @@ func (f *Installation) Answer(c *Console, value any, people string, args ...any)
 
 // Installation has the flags by which administrative commands find their installation.
 type Installation struct {
-	Config string   `placeholder:"FILE" help:"Configuration file of the installation (YAML)."`
+	Config string   `placeholder:"FILE" env:"TAMGA_CONFIG" help:"Configuration file of the installation (YAML)."`
 	Data   string   `placeholder:"DIR" help:"Directory of a server started with --dev. Default without --config: tamga-data."`
 	Set    []string `placeholder:"NAME=VALUE" sep:"none" help:"Setting that overrides the configuration file. May be repeated."`
 	JSON   bool     `help:"Print JSON instead of text."`

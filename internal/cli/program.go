@@ -19,6 +19,7 @@ type Program struct {
 	Version string
 
 	mentioned *regexp.Regexp // "tamga COMMAND" in a text
+	config    string         // flag that the command by this name gives itself, "" for none
 }
 
 // NewProgram returns the running program. commands are the names of its sub-commands.
@@ -27,7 +28,20 @@ func NewProgram(version string, commands []string) *Program {
 	if err != nil {
 		executable = os.Args[0]
 	}
-	return newProgram(startedAs(executable, os.Args[0], os.Getenv("GOCACHE")), version, commands)
+	p := newProgram(startedAs(executable, os.Args[0], os.Getenv("GOCACHE")), version, commands)
+	if wrapper := os.Getenv("TAMGA_PROGRAM"); wrapper != "" && strings.Trim(wrapper, safeInShell) == "" {
+		p.wrappedBy(wrapper, os.Getenv("TAMGA_CONFIG"))
+	}
+	return p
+}
+
+// wrappedBy makes texts name the command that started the program, such as tamga-admin of the packages, which
+// names the configuration itself.
+func (p *Program) wrappedBy(name, config string) {
+	p.Name = name
+	if config != "" {
+		p.config = " --config " + config
+	}
 }
 
 func newProgram(name, version string, commands []string) *Program {
@@ -35,7 +49,7 @@ func newProgram(name, version string, commands []string) *Program {
 	for _, c := range commands {
 		names = append(names, regexp.QuoteMeta(c))
 	}
-	return &Program{name, version, regexp.MustCompile(`\btamga (` + strings.Join(names, "|") + `)\b`)}
+	return &Program{Name: name, Version: version, mentioned: regexp.MustCompile(`\btamga (` + strings.Join(names, "|") + `)\b`)}
 }
 
 // AsStarted replaces "tamga COMMAND" in a text with a command that can be pasted.
@@ -43,9 +57,13 @@ func (p *Program) AsStarted(text string) string {
 	if p == nil || p.Name == "tamga" {
 		return text
 	}
-	return p.mentioned.ReplaceAllStringFunc(text, func(found string) string {
+	changed := p.mentioned.ReplaceAllStringFunc(text, func(found string) string {
 		return p.Name + strings.TrimPrefix(found, "tamga")
 	})
+	if p.config != "" && changed != text {
+		changed = strings.ReplaceAll(changed, p.config, "")
+	}
+	return changed
 }
 
 // startedAs returns the command that starts an executable. argument is its os.Args[0], cache is

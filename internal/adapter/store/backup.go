@@ -275,7 +275,13 @@ func (p postgres) run(ctx context.Context, program string, in io.Reader, out io.
 	address.RawQuery = query.Encode()
 	var said bytes.Buffer
 	cmd := exec.CommandContext(ctx, program, append(args, "--dbname="+address.String())...)
+	if home := homeOf(p.owner); home != "" {
+		environment = append(environment, "HOME="+home)
+	}
 	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = environment, in, out, &said
+	if p.owner != nil {
+		p.owner.as(cmd)
+	}
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("%s: %w: %s", program, err, strings.TrimSpace(legibleText(string(said.Bytes()[:min(said.Len(), mostSaid)]))))
 	}

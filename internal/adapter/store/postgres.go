@@ -84,6 +84,10 @@ func (db *DB) openPostgres(ctx context.Context, o Options) error {
 	if _, given := cfg.RuntimeParams["jit"]; !given {
 		cfg.RuntimeParams["jit"] = "off"
 	}
+	owner := rootsRole(cfg)
+	if owner != nil {
+		cfg.DialFunc = owner.dial
+	}
 	migrate := cfg.Copy()
 	// A migration may take long, but a frozen one must not keep its locks.
 	setLimits(migrate, Limits{Idle: idleTime})
@@ -108,7 +112,7 @@ func (db *DB) openPostgres(ctx context.Context, o Options) error {
 	pool.SetMaxOpenConns(connections)
 	pool.SetMaxIdleConns(connections)
 	pool.SetConnMaxIdleTime(5 * time.Minute)
-	p := postgres{pool, o.Limits, migrate, o.URL}
+	p := postgres{pool, o.Limits, migrate, o.URL, owner}
 	db.engine, db.limits, db.database = postgresEngine, o.Limits, p
 	return p.opened(ctx)
 }
@@ -194,6 +198,7 @@ type postgres struct {
 	limits  Limits
 	migrate *pgx.ConnConfig // of sessions that migrate
 	address string          // with the password
+	owner   *peer           // nil unless root connects as another user
 }
 
 // query reads. It runs again if the connection was lost before the first row: it changes

@@ -3,6 +3,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -25,6 +26,7 @@ type Restoring struct {
 	Options  Options
 	At       time.Time // Snapshot.At
 	Versions []int64   // Snapshot.Versions
+	Program  string    // version of the program that made the snapshot, for errors
 }
 
 // ErrNotEmpty is wrapped by the error of a restore over a database that has something in it.
@@ -90,7 +92,7 @@ func (r Restoring) known(e engine) error {
 	}
 	if !slices.Equal(r.Versions, want) {
 		have := slices.Max(append([]int64{0}, r.Versions...))
-		return fmt.Errorf("store: the backup has schema version %d, this program has %d: restore with the release that made the backup, then update", have, want[len(want)-1])
+		return fmt.Errorf("store: the backup has schema version %d, this program has %d: restore with the release that made the backup (%s), then update", have, want[len(want)-1], cmp.Or(r.Program, "unknown"))
 	}
 	return nil
 }

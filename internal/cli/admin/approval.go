@@ -49,7 +49,7 @@ func (l *approvalListCommand) Run(c *cli.Console) error {
 		table := c.NewTable(&text, "ID", "STATE", "OPERATION", "USER", "REQUESTER", "UNTIL")
 		const most = 100
 		for after, more := "", true; more; {
-			list, err := s.Approvals.List(ctx, approval.Administrator, after, most)
+			list, err := s.Approvals.List(ctx, c.Administrator(), after, most)
 			if err != nil {
 				return err
 			}
@@ -96,7 +96,7 @@ func decided(r approval.Request) cli.Sentence {
 
 func decide(c *cli.Console, from *cli.Installation, operation, id string, approve bool) error {
 	return cli.Administer(c, from, operation, id, func(ctx context.Context, s *app.Services) error {
-		r, err := s.Approvals.Decide(ctx, approval.Administrator, id, approve)
+		r, err := s.Approvals.Decide(ctx, c.Administrator(), id, approve)
 		if err != nil {
 			return err
 		}

@@ -17,7 +17,7 @@ type Config struct {
 }
 
 type configCheckCommand struct {
-	Config string   `required:"" placeholder:"FILE" help:"Configuration file (YAML)."`
+	Config string   `required:"" placeholder:"FILE" env:"TAMGA_CONFIG" help:"Configuration file (YAML)."`
 	Set    []string `placeholder:"NAME=VALUE" sep:"none" help:"Setting that overrides the file. May be repeated."`
 	JSON   bool     `help:"Print the faults as JSON, in place of errors and of the configuration."`
 }

@@ -10,11 +10,11 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"tamga/internal/app"
 	"tamga/internal/cli"
-	"tamga/internal/domain/approval"
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/keys"
@@ -31,6 +31,7 @@ type Import struct {
 	Format string           `enum:"auto,csv,json" default:"auto" help:"Format of the file: csv, json, or auto, which takes a file that begins with a bracket as JSON."`
 	Group  string           `help:"Group of the users whose record names none."`
 	DryRun bool             `help:"Check everything and change nothing. The report is the one that a real run would print."`
+	Any    bool             `name:"any-numbers" help:"Take numbers such as INN, SNILS and OGRN whose length or check digits are wrong."`
 	From   cli.Installation `embed:""`
 }
 
@@ -95,7 +96,10 @@ func (i *Import) Run(c *cli.Console) error {
 		operation = "CheckImport"
 	}
 	return cli.Administer(c, &i.From, operation, filepath.Base(i.File), func(ctx context.Context, s *app.Services) error {
-		order := app.Import{Services: s, Group: i.Group, By: approval.Administrator, Remote: audit.CommandLine, Key: run.keyFile}
+		if err := i.knownGroup(ctx, s); err != nil {
+			return err
+		}
+		order := app.Import{Services: s, Group: i.Group, By: c.Administrator(), Remote: audit.CommandLine, Key: run.keyFile, AnyNumbers: i.Any}
 		if i.DryRun {
 			dir, err := os.MkdirTemp("", "tamga-import-")
 			if err != nil {
@@ -112,6 +116,18 @@ func (i *Import) Run(c *cli.Console) error {
 	})
 }
 
+// knownGroup returns an error for a group of --group that is unknown, before a file of a million lines is read.
+func (i *Import) knownGroup(ctx context.Context, s *app.Services) error {
+	if i.Group == "" {
+		return nil
+	}
+	groups, err := s.Users.Groups(ctx)
+	if err != nil || slices.ContainsFunc(groups, func(g user.Group) bool { return g.Name == i.Group }) {
+		return err
+	}
+	return fault.Newf(fault.InvalidParameters, "--group %s: there is no such group; tamga group list prints the groups, tamga group add makes one", i.Group)
+}
+
 // all imports the records and prints the report while it does, so that memory does not grow.
 func (r *importing) all(ctx context.Context, order *app.Import, list records.Reader) error {
 	if r.From.JSON {
@@ -120,6 +136,7 @@ func (r *importing) all(ctx context.Context, order *app.Import, list records.Rea
 	r.progress = cli.NewProgress(r.console)
 	stopped, broken := order.Run(ctx, list, r.tell)
 	r.progress.Clear()
+	audit.Remark(ctx, r.report.detail())
 	if broken != nil {
 		return broken
 	}
@@ -133,9 +150,14 @@ func (r *importing) all(ctx context.Context, order *app.Import, list records.Rea
 	case stopped != nil:
 		return fmt.Errorf("stopped; what was imported stays, and the command may be repeated: %w", stopped)
 	case r.report.Refused > 0:
-		return cli.ExitCode(1)
+		return cli.Incomplete
 	}
 	return nil
+}
+
+// detail returns the counts for the audit log.
+func (x *importReport) detail() string {
+	return fmt.Sprintf("%d records: %d added, %d unchanged, %d refused", x.Records, x.Added, x.Unchanged, x.Refused)
 }
 
 // tell reports records in the order of the file.

@@ -121,7 +121,7 @@ func testImport(t *testing.T, database string) {
 	i := newImporter(t, database)
 	i.s.MustRun(append([]string{"user", "add", "taken", "--group", "Default", "--password-file", tamgatest.PasswordFile(t)}, i.flags...)...)
 	text := "\ufefflogin;group;name;phone;phone_roles;email;dn.CN;dn.INN;locked\r\n" +
-		"petrov;Default;Петров П. П.;8 926 123-45-67;primary confirmed notification codes;p@example.org;Петров;770000000000;\r\n" +
+		"petrov;Default;Петров П. П.;8 926 123-45-67;primary confirmed notification codes;p@example.org;Петров;500100732259;\r\n" +
 		"PETROV;Default;Петров П. П.;79261234567;;;;;\r\n" + // the same user
 		"petrov;Default;Another;;;;;;\r\n" +
 		"pеtrov;Default;mixed letters;;;;;;\r\n" + // the second letter is Cyrillic
@@ -375,5 +375,27 @@ func TestImportKilled(t *testing.T) {
 	report := i.once(read(lines), "--group", "Default").Report
 	if report.Records != lines || report.Refused != 1 || report.Added+report.Unchanged != lines-1 || report.Unchanged < 199 || report.Unchanged > killed {
 		t.Errorf("continued: %+v", report)
+	}
+}
+
+// TestImportAudit checks that the audit log has the counts of an import that refused records, and that neither an
+// unknown group nor a wrong number is found late.
+func TestImportAudit(t *testing.T) {
+	t.Parallel()
+	i := newImporter(t, "sqlite:"+filepath.Join(t.TempDir(), "tamga.db"))
+	const text = "login,dn.CN,dn.INN\nanna,Anna,12\nboris,Boris,500100732259\nvera,Vera,500100732258\n"
+	r := tamgatest.Run(t.Context(), text, append([]string{"import", "-", "--group", "Nowhere"}, i.flags...)...)
+	if r.Code != 1 || r.Out != "" || !strings.Contains(r.Failure.Error(), "--group Nowhere: there is no such group") {
+		t.Errorf("an unknown group: %d, %v\n%s", r.Code, r.Failure, r.Out)
+	}
+	if got := refusals(i.once(text, "--group", "Default")); len(got) != 2 || got[0] != "2 anna dn invalid_parameters" || got[1] != "4 vera dn invalid_parameters" {
+		t.Errorf("wrong numbers: %q", got)
+	}
+	out := i.s.MustRun(append([]string{"audit", "--operation", "ImportUsers", "--json"}, i.flags...)...)
+	if !strings.Contains(out, `"outcome":"incomplete"`) || !strings.Contains(out, `"detail":"3 records: 1 added, 0 unchanged, 2 refused"`) {
+		t.Errorf("the audit log has\n%s", out)
+	}
+	if got := i.once(text, "--group", "Default", "--any-numbers"); got.Report.Added != 2 || got.Report.Unchanged != 1 {
+		t.Errorf("with --any-numbers: %+v", got.Report)
 	}
 }

@@ -13,7 +13,6 @@ import (
 
 	"tamga/internal/app"
 	"tamga/internal/cli"
-	"tamga/internal/domain/approval"
 	"tamga/internal/domain/notify"
 )
 
@@ -157,7 +156,7 @@ type webhookTestCommand struct {
 
 func (w *webhookTestCommand) Run(c *cli.Console) error {
 	return w.do(c, "TestWebhook", "taken", cli.Say("The system has taken the message.\n"), func(ctx context.Context, s *app.Services) error {
-		failed, err := s.Messages.TestWebhook(ctx, w.ID, approval.Administrator.UserID)
+		failed, err := s.Messages.TestWebhook(ctx, w.ID, c.Administrator().UserID)
 		if err == nil && failed != nil {
 			err = fmt.Errorf("the system has not taken the message: %w", failed)
 		}

@@ -29,7 +29,7 @@ func TestRussianAnswers(t *testing.T) {
 	}
 	config := filepath.Join(t.TempDir(), "tamga.yaml")
 	var out strings.Builder
-	err = run(t.Context(), "1.2.3", "ru", []string{"init", "--config", config}, strings.NewReader(""), &out, io.Discard, func() (*os.File, error) { return terminal, nil })
+	err = run(t.Context(), "1.2.3", "ru", "", []string{"init", "--config", config}, strings.NewReader(""), &out, io.Discard, func() (*os.File, error) { return terminal, nil })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func TestRussianAnswers(t *testing.T) {
 		{"key", "status", "--json", "--config", config}, {"tsp", "list", "--json", "--config", config},
 	} {
 		var english strings.Builder
-		run(t.Context(), "1.2.3", "", args, strings.NewReader(""), &english, io.Discard, nil) // the doctor finds a fault
+		run(t.Context(), "1.2.3", "", "", args, strings.NewReader(""), &english, io.Discard, nil) // the doctor finds a fault
 		if russian, _ := speaks(t, args...); russian != english.String() || russian == "" {
 			t.Errorf("%q is in Russian\n%s\nand in English\n%s", args, russian, english.String())
 		}

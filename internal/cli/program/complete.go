@@ -26,9 +26,9 @@ _tamga() {
   local IFS=$'\n'
   COMPREPLY=($(compgen -W "$("${COMP_WORDS[0]}" complete -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null | cut -f1)" -- "${COMP_WORDS[COMP_CWORD]}"))
 }
-complete -o default -F _tamga tamga
+complete -o default -F _tamga tamga tamga-admin
 `,
-	"zsh": `#compdef tamga
+	"zsh": `#compdef tamga tamga-admin
 # Completion of tamga for zsh.
 _tamga() {
   local -a found
@@ -45,7 +45,7 @@ _tamga() {
 if [[ $funcstack[1] = _tamga ]]; then
   _tamga "$@"
 else
-  compdef _tamga tamga
+  compdef _tamga tamga tamga-admin
 fi
 `,
 	"fish": `# Completion of tamga for fish.
@@ -54,6 +54,7 @@ function __tamga_complete
   $words[1] complete -- $words[2..-1] 2>/dev/null
 end
 complete -c tamga -a '(__tamga_complete)'
+complete -c tamga-admin -a '(__tamga_complete)'
 `,
 }
 

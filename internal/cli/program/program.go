@@ -105,7 +105,7 @@ func Main(version string) int {
 		cancel(cause)
 	}()
 	language := languageOf(os.Getenv)
-	err := run(ctx, version, language, os.Args[1:], os.Stdin, os.Stdout, os.Stderr, cli.OpenTerminal)
+	err := run(ctx, version, language, cli.PersonOf(os.Getenv), os.Args[1:], os.Stdin, os.Stdout, os.Stderr, cli.OpenTerminal)
 	var code cli.ExitCode
 	if err != nil && !errors.As(err, &code) { // the text of an ExitCode has been printed
 		fmt.Fprintln(os.Stderr, "tamga:", started(version).AsStarted(cli.Harmless(sentence(err, language), os.Args[1:])))
@@ -186,11 +186,11 @@ func tableFor(args []string) any {
 // Run runs the sub-command in args. Without args it prints the help. A command cannot ask for a secret:
 // only Main has a terminal.
 func Run(ctx context.Context, version string, args []string, stdin io.Reader, stdout, stderr io.Writer) error {
-	return run(ctx, version, "", args, stdin, stdout, stderr, nil)
+	return run(ctx, version, "", "", args, stdin, stdout, stderr, nil)
 }
 
-// run is Run with a language, "ru" or "" for English, and a terminal for secrets; see cli.Console.
-func run(ctx context.Context, version, language string, args []string, stdin io.Reader, stdout, stderr io.Writer, secrets func() (*os.File, error)) error {
+// run is Run with a language, "ru" or "" for English, a person, and a terminal for secrets; see cli.Console.
+func run(ctx context.Context, version, language, person string, args []string, stdin io.Reader, stdout, stderr io.Writer, secrets func() (*os.File, error)) error {
 	// Manual pages are made in English, once for all readers of a package.
 	translated := language == "ru" && (len(args) == 0 || args[0] != "manual")
 	switch {
@@ -239,6 +239,6 @@ func run(ctx context.Context, version, language string, args []string, stdin io.
 	parsed.Bind(parser.Model)
 	return parsed.Run(&cli.Console{
 		Context: ctx, Stdin: stdin, Stdout: stdout, Stderr: stderr,
-		Terminal: cli.IsTerminal(stderr), Secrets: secrets, Program: program, Examine: setup.Examine, Language: language, Words: words, Args: args,
+		Terminal: cli.IsTerminal(stderr), Secrets: secrets, Program: program, Examine: setup.Examine, Person: person, Language: language, Words: words, Args: args,
 	})
 }

@@ -76,7 +76,7 @@ func TestRussianCatalogue(t *testing.T) {
 func speaks(t *testing.T, args ...string) (out, text string) {
 	t.Helper()
 	var stdout strings.Builder
-	err := run(t.Context(), "1.2.3", "ru", args, strings.NewReader(""), &stdout, io.Discard, nil)
+	err := run(t.Context(), "1.2.3", "ru", "", args, strings.NewReader(""), &stdout, io.Discard, nil)
 	if err != nil {
 		text = sentence(err, "ru")
 	}

@@ -28,7 +28,7 @@ import (
 
 // Ready is the sub-command ready: a probe for service managers and containers without a shell.
 type Ready struct {
-	Config string   `required:"" placeholder:"FILE" help:"Configuration file of the server (YAML)."`
+	Config string   `required:"" placeholder:"FILE" env:"TAMGA_CONFIG" help:"Configuration file of the server (YAML)."`
 	Set    []string `placeholder:"NAME=VALUE" sep:"none" help:"Setting that overrides the configuration file. May be repeated."`
 	JSON   bool     `help:"Print JSON instead of text."`
 }

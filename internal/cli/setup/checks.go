@@ -213,7 +213,7 @@ func (e *examination) database(ctx context.Context, name cli.Word) {
 		return
 	}
 	if err != nil {
-		e.fault(name, cli.Say("start the database server, and check the address, the password and the network"), "%v", err)
+		e.fault(name, databaseRemedy(err), "%v", err)
 		return
 	}
 	close := true
@@ -231,7 +231,7 @@ func (e *examination) database(ctx context.Context, name cli.Word) {
 		e.fault(name, cli.Say("run: tamga migrate --config %s", e.file), "%v", err)
 		return
 	case err != nil:
-		e.fault(name, cli.Say("start the database server, and check the address, the password and the network"), "%v", err)
+		e.fault(name, databaseRemedy(err), "%v", err)
 		return
 	}
 	services, err := base.Services(ctx)

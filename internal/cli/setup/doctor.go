@@ -15,7 +15,7 @@ import (
 
 // Doctor is the sub-command doctor.
 type Doctor struct {
-	Config  string   `default:"tamga.yaml" placeholder:"FILE" help:"Configuration file of the installation (YAML)."`
+	Config  string   `default:"tamga.yaml" placeholder:"FILE" env:"TAMGA_CONFIG" help:"Configuration file of the installation (YAML)."`
 	Set     []string `placeholder:"NAME=VALUE" sep:"none" help:"Setting that overrides the configuration file. May be repeated."`
 	Offline bool     `help:"Do not reach time-stamp services, responders and revocation lists in the network."`
 	JSON    bool     `help:"Print JSON instead of text."`

@@ -20,7 +20,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"tamga/internal/adapter/store"
 	"tamga/internal/app"
 	"tamga/internal/cli"
 	"tamga/internal/config"
@@ -72,9 +71,11 @@ type step struct {
 
 // report is the result of init.
 type report struct {
-	Config string         `json:"config"`
-	Steps  []step         `json:"steps"`
-	Next   []cli.Sentence `json:"next"`
+	Config string `json:"config"`
+	Steps  []step `json:"steps"`
+	// Differs has the flags that say something else than the configuration that exists.
+	Differs []cli.Sentence `json:"differs,omitempty"`
+	Next    []cli.Sentence `json:"next"`
 }
 
 func (r *report) add(what cli.Sentence, name string, made bool) {
@@ -136,7 +137,7 @@ func (i *Init) configuration(c *cli.Console, result *report) error {
 	_, err := os.Stat(i.Config)
 	if err == nil {
 		result.add(cli.Say("configuration"), i.Config, false)
-		return nil
+		return i.compare(result)
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -174,13 +175,14 @@ func (i *Init) configuration(c *cli.Console, result *report) error {
 	if err != nil {
 		return fmt.Errorf("these answers make no valid configuration:\n%w", err)
 	}
-	// A database that is in use has its operators: next says how to name one of them. A database that is
-	// not reachable fails later, when the answers are in the configuration.
+	// A database that is in use has its operators: next says how to name one of them. Nothing is written before
+	// the database can be used, so that corrected flags count.
 	used, err := app.HasTables(c.Context, conf)
-	if errors.Is(err, store.ErrEarlyBuild) {
-		return err
+	if err != nil {
+		said := c.Text("nothing was written, because the database cannot be used: %v. What to do: %s", err, databaseRemedy(err))
+		return errors.New(said)
 	}
-	if err != nil || !used {
+	if !used {
 		text = fmt.Appendf(text, "pages:\n  # Operators who change groups and read the audit log on the pages. This is the first operator.\n  administrators: [%s]\n", strconv.Quote(uuid.NewString()))
 	}
 	if err := directory(filepath.Dir(i.Config), 0o750, cli.Say("directory of the configuration"), result); err != nil {
@@ -224,24 +226,22 @@ func (i *Init) ask(c *cli.Console) error {
 		to       *string
 		question cli.Word
 		answer   string
+		check    func(answer string) error
 	}{
-		{&i.PublicURL, "Address of the service for people and in certificates, for ever", "https://sign.example.org"},
-		{&i.Listen, "Address to listen on", "127.0.0.1:8080"},
-		{&i.Database, "Database: postgres://USER@HOST/NAME, or", "sqlite:" + filepath.Join(i.path(i.Data), "tamga.db")},
-		{&i.Group, "Name of the first group of users", "Default"},
-		{&i.Operator, "Login of the first operator", "operator"},
+		{&i.PublicURL, "Address of the service for people and in certificates, for ever", "https://sign.example.org", i.setting("public_url")},
+		{&i.Listen, "Address to listen on", "127.0.0.1:8080", i.setting("listen")},
+		{&i.Group, "Name of the first group of users", "Default", nil},
+		{&i.Operator, "Login of the first operator", "operator", nil},
 	}
 	for _, q := range questions {
 		if *q.to == "" {
-			if *q.to, err = t.Ask(c.Word(q.question), q.answer); err != nil {
+			if *q.to, err = t.AskChecked(c.Word(q.question), q.answer, q.check); err != nil {
 				return err
 			}
 		}
 	}
-	if strings.HasPrefix(i.Database, "postgres") && i.DatabasePass == "" {
-		if i.DatabasePass, err = t.Ask(c.Text("File with the password of the PostgreSQL user, if it needs one"), ""); err != nil {
-			return err
-		}
+	if err := i.askDatabase(c, t); err != nil {
+		return err
 	}
 	if i.BuiltIn == nil && len(i.Authority) == 0 {
 		yes, err := t.Confirm(c.Text("Shall the built-in authority certify keys of users?"), true)
@@ -254,14 +254,19 @@ func (i *Init) ask(c *cli.Console) error {
 			if err != nil {
 				return err
 			}
-			file, err := t.Ask(c.Text("File with its certificates (PEM)"), "")
+			file, err := t.AskChecked(c.Text("File with its certificates (PEM)"), "", certificates)
 			if err != nil {
 				return err
 			}
 			i.Authority = []string{name + "=" + file}
 		} else if i.Parent == "" {
 			question := c.Text("File with the certificates (PEM) of an outside authority that certifies the built-in one; empty: the built-in one has its own root")
-			if i.Parent, err = t.Ask(question, ""); err != nil {
+			if i.Parent, err = t.AskChecked(question, "", func(answer string) error {
+				if answer == "" {
+					return nil
+				}
+				return certificates(answer)
+			}); err != nil {
 				return err
 			}
 		}
@@ -271,6 +276,116 @@ func (i *Init) ask(c *cli.Console) error {
 			return err
 		}
 	}
+	return nil
+}
+
+// certificates checks a file of certificates.
+func certificates(file string) error {
+	_, err := files.Certificates(file)
+	return err
+}
+
+// setting returns the check of an answer that becomes a setting.
+func (i *Init) setting(name string) func(answer string) error {
+	return func(answer string) error {
+		text := fmt.Sprintf("master_keys: {active: \"1\", files: {\"1\": master.key}}\n%s: %s\n", name, strconv.Quote(answer))
+		conf, err := config.Decode([]byte(text), "", filepath.Dir(i.Config), app.Parts())
+		faults := config.Each(err)
+		if conf != nil {
+			faults = append(faults, config.Each(app.Validate(conf))...)
+		}
+		for _, f := range faults {
+			// Other settings may be needed too: their questions come later.
+			if config.FaultOf(f).Key == name {
+				return f
+			}
+		}
+		return nil
+	}
+}
+
+// askDatabase asks for the database until one can be used. It is the last thing to be wrong, and the first that
+// people get wrong.
+func (i *Init) askDatabase(c *cli.Console, t *cli.Dialog) (err error) {
+	given := i.Database != ""
+	for {
+		if !given {
+			if i.Database, err = t.AskChecked(c.Text("Database: postgres://USER@HOST/NAME, or"), "sqlite:"+filepath.Join(i.path(i.Data), "tamga.db"), i.setting("database")); err != nil {
+				return err
+			}
+		}
+		asked := false
+		if strings.HasPrefix(i.Database, "postgres") && i.DatabasePass == "" {
+			asked = true
+			if i.DatabasePass, err = t.AskChecked(c.Text("File with the password of the PostgreSQL user, if it needs one"), "", func(answer string) error {
+				if answer == "" {
+					return nil
+				}
+				_, err := files.OwnSecret(answer, "the password file")
+				return err
+			}); err != nil {
+				return err
+			}
+		}
+		if given && !asked {
+			return nil // flags are checked with all others
+		}
+		conf := &config.Config{Database: i.Database}
+		if i.DatabasePass != "" {
+			if conf.DatabasePasswordFile, err = filepath.Abs(i.DatabasePass); err != nil {
+				return err
+			}
+		}
+		if file, is := strings.CutPrefix(i.Database, "sqlite:"); is && !filepath.IsAbs(file) {
+			conf.Database = "sqlite:" + filepath.Join(filepath.Dir(i.Config), file)
+		}
+		_, err = app.HasTables(c.Context, conf)
+		if err == nil {
+			return nil
+		}
+		if c.Context.Err() != nil {
+			return c.Context.Err()
+		}
+		if given && i.DatabasePass == "" {
+			return err
+		}
+		t.Say(c.Text("%v. What to do: %s", err, databaseRemedy(err)))
+		i.DatabasePass = ""
+	}
+}
+
+// compare notes the flags that say something else than the configuration that exists.
+func (i *Init) compare(result *report) error {
+	conf, err := config.Load(i.Config, nil, app.Parts())
+	if err != nil {
+		return nil // run says it
+	}
+	differs := func(flag, given, have string) {
+		if given != "" && given != have {
+			result.Differs = append(result.Differs, cli.Say("--%s %s is not used: %s exists and says %q. Change it there", flag, given, i.Config, have))
+		}
+	}
+	pathDiffers := func(flag, given, have string) {
+		if given == "" {
+			return
+		}
+		given, err := filepath.Abs(given)
+		if have != "" {
+			have = conf.Path(have)
+			if absolute, err := filepath.Abs(have); err == nil {
+				have = absolute
+			}
+		}
+		if err == nil {
+			differs(flag, given, have)
+		}
+	}
+	differs("public-url", i.PublicURL, conf.PublicURL)
+	differs("listen", i.Listen, conf.Listen)
+	differs("database", withoutPassword(i.Database), withoutPassword(conf.Database))
+	pathDiffers("database-password-file", i.DatabasePass, conf.DatabasePasswordFile)
+	pathDiffers("tls-certificate", i.Certificate, conf.TLS.CertificateFile)
+	pathDiffers("tls-key", i.Key, conf.TLS.KeyFile)
 	return nil
 }
 
@@ -579,6 +694,9 @@ func (i *Init) print(c *cli.Console, r *report, complete bool) error {
 			state, changed = c.Text("made"), true
 		}
 		fmt.Fprintf(&text, "%-7s %s: %s\n", state, c.Say(s.What), cli.Printable(s.Name))
+	}
+	for _, s := range r.Differs {
+		text.WriteString(cli.Printable(c.Say(s)) + "\n")
 	}
 	if complete && !changed {
 		text.WriteString(c.Text("\nEverything exists; nothing was changed.\n"))

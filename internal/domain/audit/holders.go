@@ -9,11 +9,12 @@ import (
 	"sync"
 )
 
-// Holders collects the holders of private keys that one call made keys in or used keys of. The zero value
+// Holders collects the holders of private keys that one call made keys in or used keys of, and a note. The zero value
 // is ready, and safe for concurrent use.
 type Holders struct {
 	mu    sync.Mutex
 	names []string
+	note  string // see Remark
 }
 
 type holdersKey struct{}
@@ -50,6 +51,10 @@ func WithHoldersOf(ctx context.Context, detail string) string {
 func (h *Holders) Detail(detail string) string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if h.note != "" && detail != "" {
+		detail += ", "
+	}
+	detail += h.note
 	if len(h.names) == 0 {
 		return detail
 	}
@@ -58,4 +63,16 @@ func (h *Holders) Detail(detail string) string {
 		return holders
 	}
 	return detail + ", " + holders
+}
+
+// Remark adds a text, such as counts, to the detail of the entry that the collection of a context is for. The text
+// has no secret.
+func Remark(ctx context.Context, text string) {
+	h, _ := ctx.Value(holdersKey{}).(*Holders)
+	if h == nil {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.note = text
 }

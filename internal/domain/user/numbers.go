@@ -4,6 +4,7 @@ package user
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -99,6 +100,33 @@ func Doubts(components []Component, values map[string]string) map[string]string 
 	for _, c := range LongComponents(components, values) {
 		doubts[c.OID] = fmt.Sprintf("%s (%d): longer than %d characters, the bound of X.520: a few programs may refuse such a certificate", c.Name, c.ID, x520Bounds[c.OID])
 	}
+	maps.Copy(doubts, wrongNumbers(components, values))
+	return doubts
+}
+
+// WrongNumbers returns the fault of numbers whose length or check digits are wrong, with the keys of [Service.SetDN],
+// for what takes many records and asks no person.
+func (n *Naming) WrongNumbers(components map[string]string) error {
+	values, err := n.resolve(components)
+	if err != nil {
+		return err
+	}
+	wrong := wrongNumbers(n.components, values)
+	if len(wrong) == 0 {
+		return nil
+	}
+	var texts []string
+	for _, c := range n.components {
+		if text, has := wrong[c.OID]; has {
+			texts = append(texts, text)
+		}
+	}
+	return fault.New(fault.InvalidParameters, strings.Join(texts, "; "))
+}
+
+// wrongNumbers are the messages about numbers, by object identifier.
+func wrongNumbers(components []Component, values map[string]string) map[string]string {
+	doubts := map[string]string{}
 	for _, c := range components {
 		rule, has := numbers[c.OID]
 		value := BareNumber(c.OID, values[c.OID])

@@ -6,11 +6,21 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"crypto/sha256"
+	"crypto/x509"
+	"crypto/x509/pkix"
 	"database/sql"
+	"encoding/pem"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"math/big"
+	"net"
+	"net/url"
 	"os"
 	"os/exec"
 	"os/user"
@@ -22,13 +32,15 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver that creates the databases
 )
 
 // Cluster is a PostgreSQL server for tests.
 type Cluster struct {
-	sockets string // folder of the Unix socket; there is no TCP port
+	sockets string // folder of the Unix socket
+	port    string // of a guarded server; the others have the default, and no TCP
 	last    atomic.Int64
 	input   io.Closer // of the server's shell; the server ends if this is collected
 	log     *serverLog
@@ -61,6 +73,99 @@ func OwnPostgreSQL(t testing.TB, options ...string) *Cluster {
 	must(t, err)
 	t.Cleanup(stop)
 	return c
+}
+
+// Guarded is a server whose clients prove who they are: on its socket by their user of the system (peer), over TCP
+// with TLS by a password. Its role tamga, which creates databases, may connect on the socket as any user.
+type Guarded struct {
+	*Cluster
+	Address   string // HOST:PORT
+	Authority string // file with the certificate that TLS is verified by
+}
+
+// GuardedPostgreSQL is OwnPostgreSQL for a guarded server.
+func GuardedPostgreSQL(t testing.TB, options ...string) *Guarded {
+	t.Helper()
+	bin := need(t)
+	dir, err := os.MkdirTemp("", "tamga-pg-") // as in startPostgreSQL
+	must(t, err)
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	must(t, os.WriteFile(filepath.Join(dir, "hba"), []byte("local all tamga trust\nlocal all all peer\nhostssl all all 127.0.0.1/32 scram-sha-256\n"), 0o644))
+	authority, key := filepath.Join(dir, "server.pem"), filepath.Join(dir, "server.key")
+	must(t, certify(authority, key))
+	attr, err := asServer(dir)
+	must(t, err)
+	if c := attr.Credential; c != nil {
+		must(t, os.Chown(key, int(c.Uid), int(c.Gid)))
+	}
+	// The port is also the name of the socket. It is free now, and taken again a moment later.
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	must(t, l.Close())
+	c, stop, err := startPostgreSQL(bin, append([]string{
+		"hba_file=" + filepath.Join(dir, "hba"), "listen_addresses=127.0.0.1", "port=" + port,
+		"ssl=on", "ssl_cert_file=" + authority, "ssl_key_file=" + key,
+	}, options...))
+	must(t, err)
+	t.Cleanup(stop)
+	c.port = port
+	must(t, os.Chmod(c.sockets, 0o755)) // other users connect
+	return &Guarded{c, "127.0.0.1:" + port, authority}
+}
+
+// Addresses are those of a database for its owner.
+type Addresses struct {
+	Socket string // without a password
+	TCP    string // with the password, over TLS
+}
+
+// Owned creates a role and an empty database that belongs to it.
+func (g *Guarded) Owned(t testing.TB, role, password string, options ...string) Addresses {
+	t.Helper()
+	g.Do(t, fmt.Sprintf("CREATE ROLE %s LOGIN PASSWORD '%s'", role, password))
+	database, _, _ := strings.Cut(strings.TrimPrefix(g.Database(t, append([]string{"OWNER " + role}, options...)...), "postgres:///"), "?")
+	tcp := url.URL{Scheme: "postgres", User: url.UserPassword(role, password), Host: g.Address, Path: database,
+		RawQuery: url.Values{"sslmode": {"verify-full"}, "sslrootcert": {g.Authority}}.Encode()}
+	return Addresses{g.Socket(role, database), tcp.String()}
+}
+
+// Socket returns the address of a database on the socket for a role.
+func (g *Guarded) Socket(role, database string) string {
+	return strings.Replace(g.address(database), "user=tamga", "user="+role, 1)
+}
+
+// Do runs a statement as the role that may do all, in the database postgres.
+func (c *Cluster) Do(t testing.TB, statement string) {
+	t.Helper()
+	admin, err := sql.Open("pgx", c.address("postgres"))
+	must(t, err)
+	defer admin.Close()
+	_, err = admin.ExecContext(t.Context(), statement)
+	must(t, err)
+}
+
+// certify makes a certificate for 127.0.0.1 that signs itself, and its key.
+func certify(file, keyFile string) error {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return err
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "127.0.0.1"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour), IsCA: true, BasicConstraintsValid: true,
+		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		return err
+	}
+	secret, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return err
+	}
+	return errors.Join(os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o644),
+		os.WriteFile(keyFile, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}), 0o600))
 }
 
 // need returns the folder of the server's programs, or skips or fails the test.
@@ -355,7 +460,11 @@ func vacant(ctx context.Context, url string) error {
 }
 
 func (c *Cluster) address(database string) string {
-	return "postgres:///" + database + "?user=tamga&host=" + c.sockets
+	address := "postgres:///" + database + "?user=tamga&host=" + c.sockets
+	if c.port != "" {
+		address += "&port=" + c.port
+	}
+	return address
 }
 
 // asServer returns the attributes of a program that refuses to run as root, and gives it
