@@ -338,6 +338,50 @@ func TestFlippedBits(t *testing.T) {
 	}
 }
 
+// A message names the set, the digest and the agreement of its keys up to three times. A flipped bit in any of these
+// is a contradiction, and refused, but for the two identifiers of agreement with keys of 2001.
+func TestContradictions(t *testing.T) {
+	for _, f := range forms() {
+		if f.suite == suite.RSASHA256 {
+			continue
+		}
+		p := newParty(t, f.suite, f.set, 1)
+		text := []byte("the text")
+		message := encrypt(t, text, int64(len(text)), f.o, p)
+		if got, _, err := decrypt(t, message, p.opening()); err != nil || !bytes.Equal(got, text) {
+			t.Fatalf("%s: %q, %v", f.name, got, err)
+		}
+		key, err := keyAlgorithm(p.certificate)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := 0
+		for _, named := range [][]byte{parseEnveloped(t, message).Recipients[0].Algorithm.Raw, key} {
+			for at := 0; ; at++ {
+				next := bytes.Index(message[at:], named)
+				if next < 0 {
+					break
+				}
+				at += next
+				found++
+				for i := at; i < at+len(named); i++ {
+					for bit := range 8 {
+						changed := bytes.Clone(message)
+						changed[i] ^= 1 << bit
+						alias := f.suite == suite.GOST2001 && changed[i]^message[i] == 96^98 && (message[i] == 96 || message[i] == 98)
+						if got, _, err := decrypt(t, changed, p.opening()); err == nil && !alias {
+							t.Errorf("%s: byte %d of %x, bit %d: %q", f.name, i-at, named, bit, got)
+						}
+					}
+				}
+			}
+		}
+		if found < 2 {
+			t.Errorf("%s: %d identifiers of the key were found", f.name, found)
+		}
+	}
+}
+
 // A message costs one use of the private key, also when it does not decrypt.
 func TestOneUseOfTheKey(t *testing.T) {
 	for _, f := range forms() {

@@ -59,7 +59,7 @@ func ParseTransportedKey(der []byte, c *x509gost.Certificate) (*TransportedKey, 
 	if !known {
 		return nil, fmt.Errorf("cms: %w", suite.Unsupported("parameter set of GOST 28147-89", set))
 	}
-	return &TransportedKey{box, c.Suite, peerOf(wrap(tagSequence, spki), public), ukm, key}, nil
+	return &TransportedKey{box, c.Suite, peerOf(wrap(tagSequence, spki), public, c.Suite), ukm, key}, nil
 }
 
 // Open returns the key of the content, 32 bytes. The error is ErrDecrypt for a wrong private key and for a

@@ -3,10 +3,12 @@
 package cms
 
 import (
+	"bytes"
 	"context"
 	"crypto"
 	"crypto/cipher"
 	"crypto/ecdsa"
+	"crypto/elliptic"
 	"crypto/rsa"
 	"encoding/asn1"
 	"errors"
@@ -34,6 +36,7 @@ var (
 
 	oidPSpecified   = asn1.ObjectIdentifier{1, 2, 840, 113549, 1, 1, 9}
 	oidECKey        = asn1.ObjectIdentifier{1, 2, 840, 10045, 2, 1}
+	oidP256         = asn1.ObjectIdentifier{1, 2, 840, 10045, 3, 1, 7}
 	oidECDHSHA256   = asn1.ObjectIdentifier{1, 3, 132, 1, 11, 1} // dhSinglePass-stdDH-sha256kdf-scheme
 	oidWrapAES256   = aesOID(45)
 	oidWrap28147    = asn1.ObjectIdentifier{1, 2, 643, 2, 2, 13, 0} // id-Gost28147-89-None-KeyWrap
@@ -125,7 +128,7 @@ func (r *Recipient) unwrapper(c *x509gost.Certificate, size int) (unwrapper, err
 		}
 		for _, x := range exports {
 			if x.oid.Equal(r.Algorithm.OID) {
-				return r.imports(x, public)
+				return r.imports(x, public, c.Suite)
 			}
 		}
 		// Programs name the key, or its agreement, in both forms.
@@ -134,6 +137,11 @@ func (r *Recipient) unwrapper(c *x509gost.Certificate, size int) (unwrapper, err
 		}
 		if r.Kind == Agreement {
 			return r.agrees28147(public, c.Suite)
+		}
+		if c.Suite.KeyOID.Equal(r.Algorithm.OID) && r.Algorithm.Params != nil { // those of the key once more
+			if err := x509gost.CheckParameters(r.Algorithm.Params, c.Suite, public.Set()); err != nil {
+				return nil, fmt.Errorf("cms: keyEncryptionAlgorithm: %w", err)
+			}
 		}
 		der, err := toDER(r.EncryptedKey)
 		if err != nil {
@@ -203,7 +211,7 @@ func (r *Recipient) agrees28147(public *gost3410.PublicKey, s *suite.Suite) (unw
 		return nil, errEncryptedKey
 	}
 	return func(ctx context.Context, o Opening, e *Enveloped) ([]byte, error) {
-		peer, err := r.sender.public(o, e, public)
+		peer, err := r.sender.public(o, e, public, s)
 		if err != nil {
 			return nil, err
 		}
@@ -273,11 +281,18 @@ func isZero(ukm []byte) bool {
 	return !slices.ContainsFunc(ukm, func(b byte) bool { return b != 0 })
 }
 
-// peerOf returns the key of a SubjectPublicKeyInfo on the curve of the recipient's key, nil if it is
-// another key or none.
-func peerOf(spki []byte, public *gost3410.PublicKey) *gost3410.PublicKey {
-	key, _, err := x509gost.ParsePublicKey(spki)
-	if err != nil {
+// peerOf returns the key of a SubjectPublicKeyInfo on the curve of the recipient's key and of its suite, nil if it is
+// another key or none. The digest that it names is that of the suite, too.
+func peerOf(spki []byte, public *gost3410.PublicKey, s *suite.Suite) *gost3410.PublicKey {
+	key, of, err := x509gost.ParsePublicKey(spki)
+	if err != nil || of != s {
+		return nil
+	}
+	in := cryptobyte.String(spki)
+	var seq cryptobyte.String
+	in.ReadASN1(&seq, cbasn1.SEQUENCE)
+	a, ok := readAlgorithm(&seq)
+	if !ok || x509gost.CheckParameters(a.Params, s, public.Set()) != nil {
 		return nil
 	}
 	return fitting(key, public)
@@ -292,9 +307,9 @@ func fitting(key crypto.PublicKey, public *gost3410.PublicKey) *gost3410.PublicK
 
 // public returns the key of the sender, nil if it is not on the curve of the recipient's key. The
 // error is ErrOriginator.
-func (s *sender) public(o Opening, e *Enveloped, public *gost3410.PublicKey) (*gost3410.PublicKey, error) {
+func (s *sender) public(o Opening, e *Enveloped, public *gost3410.PublicKey, of *suite.Suite) (*gost3410.PublicKey, error) {
 	if s.key != nil {
-		return peerOf(s.key, public), nil
+		return peerOf(s.key, public, of), nil
 	}
 	c, err := s.certificate(o, e)
 	if err != nil {
@@ -325,13 +340,20 @@ func (s *sender) certificate(o Opening, e *Enveloped) (*x509gost.Certificate, er
 }
 
 // imports reads a key of KExp15 in either form (R 1323565.1.025-2019).
-func (r *Recipient) imports(x *export, public *gost3410.PublicKey) (unwrapper, error) {
+func (r *Recipient) imports(x *export, public *gost3410.PublicKey, s *suite.Suite) (unwrapper, error) {
+	if r.Algorithm.Params != nil { // the agreement, or only the key
+		in := cryptobyte.String(r.Algorithm.Params)
+		a, ok := readAlgorithm(&in)
+		if !ok || !in.Empty() || !isAgreement(a.OID, s) && !s.KeyOID.Equal(a.OID) {
+			return nil, fmt.Errorf("cms: the parameters of keyEncryptionAlgorithm name another agreement than that of %s", s.Title)
+		}
+	}
 	der, err := toDER(r.EncryptedKey)
 	if err != nil {
 		der = r.EncryptedKey // of an agreement: not an element
 	}
 	exported, ukm := r.EncryptedKey, []byte(nil)
-	peer := func(o Opening, e *Enveloped) (*gost3410.PublicKey, error) { return r.sender.public(o, e, public) }
+	peer := func(o Opening, e *Enveloped) (*gost3410.PublicKey, error) { return r.sender.public(o, e, public, s) }
 	if r.Kind == Transport {
 		in := cryptobyte.String(der)
 		var seq, key, spki, number cryptobyte.String
@@ -340,7 +362,7 @@ func (r *Recipient) imports(x *export, public *gost3410.PublicKey) (unwrapper, e
 			return nil, errEncryptedKey
 		}
 		exported, ukm = key, number
-		peer = func(Opening, *Enveloped) (*gost3410.PublicKey, error) { return peerOf(spki, public), nil }
+		peer = func(Opening, *Enveloped) (*gost3410.PublicKey, error) { return peerOf(spki, public, s), nil }
 	} else {
 		ukm = r.sender.ukm
 	}
@@ -541,7 +563,11 @@ func (s *sender) publicEC(o Opening, e *Enveloped, public *ecdsa.PublicKey) (*ec
 		return nil, nil
 	}
 	a, ok := readAlgorithm(&seq)
-	// The parameters may be absent: the curve is the recipient's.
+	// The parameters may be absent or NULL: the curve is the recipient's.
+	named := a.Params != nil && !bytes.Equal(a.Params, []byte{tagNull, 0})
+	if named && (public.Curve != elliptic.P256() || !bytes.Equal(a.Params, marshalOID(oidP256))) {
+		return nil, nil
+	}
 	if !ok || !a.OID.Equal(oidECKey) || !seq.ReadASN1(&bits, cbasn1.BIT_STRING) || len(bits) < 2 || bits[0] != 0 {
 		return nil, nil
 	}

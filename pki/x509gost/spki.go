@@ -166,6 +166,38 @@ func readGOSTParameters(su *suite.Suite, element []byte, faults *deviations) (su
 	return p, nil
 }
 
+// CheckParameters reports why the parameters of a GOST key, as an AlgorithmIdentifier has them, contradict a suite and
+// a curve. Programs leave digestParamSet out where RFC 9215 wants it and the other way around, so it is only compared
+// if it is there. encryptionParamSet is about other uses of the key.
+func CheckParameters(parameters []byte, su *suite.Suite, set *gost3410.Set) error {
+	var faults deviations
+	p, err := readGOSTParameters(su, parameters, &faults)
+	switch {
+	case err != nil:
+		return fmt.Errorf("x509gost: %w", err)
+	case !p.Set.SameCurve(set):
+		return fmt.Errorf("x509gost: publicKeyParamSet is that of %s, and the key is on %s", p.Set.Name(), set.Name())
+	}
+	in := cryptobyte.String(parameters)
+	var seq cryptobyte.String
+	var digest OID
+	in.ReadASN1(&seq, cbasn1.SEQUENCE)
+	if _, err = readOID(&seq); err == nil && !seq.Empty() {
+		digest, err = readOID(&seq)
+	}
+	want := p.Digest
+	if want == nil {
+		want = su.Hash.OID
+	}
+	if err == nil && digest != nil && !digest.Equal(want) {
+		err = fmt.Errorf("digestParamSet is %s, and %s has %s", digest, su.Title, want)
+	}
+	if err != nil {
+		return fmt.Errorf("x509gost: %w", err)
+	}
+	return nil
+}
+
 // ParsePublicKey reads a SubjectPublicKeyInfo of a suite. It returns *gost3410.PublicKey,
 // *rsa.PublicKey or *ecdsa.PublicKey, and the suite that its algorithm names.
 func ParsePublicKey(spki []byte) (crypto.PublicKey, *suite.Suite, error) {
