@@ -3,6 +3,7 @@
 package sig
 
 import (
+	"context"
 	"slices"
 	"strings"
 
@@ -72,6 +73,13 @@ type Form struct {
 	Attachable bool
 	// Marked reports that the signature may have a visible stamp.
 	Marked bool
+}
+
+// Marker is a Format whose signatures may have a visible mark.
+type Marker interface {
+	// Mark returns the mark of a signature as an SVG document, in its ordinary size. It uses Certificate, Params, Time and
+	// Zone of the job.
+	Mark(ctx context.Context, job *Job) ([]byte, error)
 }
 
 // SuffixOf returns what the name of a signed file has behind the name of the file that is

@@ -4,6 +4,8 @@ package pdf
 
 import (
 	"bytes"
+	"cmp"
+	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -13,6 +15,7 @@ import (
 
 	"tamga/pki/x509gost"
 	"tamga/sig"
+	"tamga/sig/budget"
 	"tamga/sig/pdf/stamp"
 )
 
@@ -261,14 +264,8 @@ func (m *maker) certification(t *target) (int, error) {
 
 // draw renders the visible stamp.
 func (m *maker) draw(t *target) (*stamp.Appearance, error) {
-	cert := m.job.Certificate
-	request := &stamp.Request{
-		TemplateID: m.params.template, Appearance: m.params.appearance,
-		Signer: commonName(cert.Subject), Position: positionOf(cert.Subject), Serial: strings.ToUpper(cert.SerialHex()),
-		NotBefore: cert.NotBefore, NotAfter: cert.NotAfter, Time: m.job.Time,
-		Reason: m.params.reason, Location: m.params.location, Pages: m.file.pageCount(),
-		Spending: m.file.spending, Extend: m.extensible(),
-	}
+	request := stampOf(m.job, &m.params)
+	request.Pages, request.Spending, request.Extend = m.file.pageCount(), m.file.spending, m.extensible()
 	found := newSearcher(m.file)
 	request.Ink = func(n int, word string, g *stamp.Ground) (bool, error) {
 		p, err := m.file.page(n)
@@ -276,9 +273,6 @@ func (m *maker) draw(t *target) (*stamp.Appearance, error) {
 			return false, err
 		}
 		return found.ink(p, word, g)
-	}
-	if zone := m.job.Zone; zone != nil {
-		request.Time, request.NotBefore, request.NotAfter = request.Time.In(zone), request.NotBefore.In(zone), request.NotAfter.In(zone)
 	}
 	if t.field != nil {
 		rect, _ := m.file.rectangle(t.field.onWidget.get("Rect"))
@@ -292,16 +286,50 @@ func (m *maker) draw(t *target) (*stamp.Appearance, error) {
 		p.stamp.Signatures, _ = m.file.resolve(p.dict.get(keySheet)).(bool)
 		return p.stamp, nil
 	})
-	var wrong *stamp.ParamError
-	switch {
-	case errors.As(err, &wrong):
-		return nil, &sig.ErrParams{Faults: []sig.Fault{{Key: wrong.Parameter, Text: wrong.Text}}}
+	switch wrong := wrongStamp(err); {
+	case wrong != nil:
+		return nil, wrong
 	case err != nil && m.file.failed() != nil:
 		return nil, m.file.failed()
 	case err != nil:
 		return nil, &sig.ErrDocument{What: "Document", Text: "cannot be stamped", Err: err}
 	}
 	return drawn, nil
+}
+
+// stampOf returns the request for the visible stamp of a job.
+func stampOf(job *sig.Job, p *params) *stamp.Request {
+	cert := job.Certificate
+	r := &stamp.Request{
+		TemplateID: p.template, Appearance: p.appearance,
+		Signer: commonName(cert.Subject), Position: positionOf(cert.Subject), Serial: strings.ToUpper(cert.SerialHex()),
+		NotBefore: cert.NotBefore, NotAfter: cert.NotAfter, Time: job.Time, Reason: p.reason, Location: p.location,
+	}
+	if zone := job.Zone; zone != nil {
+		r.Time, r.NotBefore, r.NotAfter = r.Time.In(zone), r.NotBefore.In(zone), r.NotAfter.In(zone)
+	}
+	return r
+}
+
+// wrongStamp returns an error of a parameter of the stamp as one of the format, nil for other errors.
+func wrongStamp(err error) error {
+	var wrong *stamp.ParamError
+	if errors.As(err, &wrong) {
+		return &sig.ErrParams{Faults: []sig.Fault{{Key: wrong.Parameter, Text: wrong.Text}}}
+	}
+	return nil
+}
+
+// Mark implements [sig.Marker].
+func (f *Format) Mark(ctx context.Context, job *sig.Job) ([]byte, error) {
+	q, p := sig.ReadFor[params](f, job)
+	if err := q.Reader().Err(); err != nil {
+		return nil, err
+	}
+	r := stampOf(job, &p)
+	_, r.Spending = budget.Of(ctx, 0)
+	svg, err := stamp.Preview(r, 0, 0)
+	return svg, cmp.Or(wrongStamp(err), err)
 }
 
 // keySheet marks a page that was added for stamps.

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"tamga/internal/cli"
@@ -45,6 +46,9 @@ func (s *Sign) several(c *cli.Console) error {
 			return fmt.Errorf("%s and %s have the same output, %s; sign one of them alone", other, name, f.output)
 		}
 		list[i], outputs[output] = f, name
+	}
+	if (s.Stamp || s.StampBeside != "") && !slices.ContainsFunc(list, func(f *inputFile) bool { return f.parameters["PdfSignatureAppearance"] != "" }) {
+		return errors.New("--stamp and --stamp-beside are for PDF signatures, and no file gets one")
 	}
 	cl, pin, err := s.connect(c)
 	if err != nil {

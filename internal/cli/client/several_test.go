@@ -3,6 +3,7 @@
 package client_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -60,6 +61,14 @@ func TestSignSeveral(t *testing.T) {
 		t.Errorf("the files are %d operations, want 1", len(after)-before)
 	}
 
+	// PDFs get the visible mark, other files have none.
+	if r = run("--type", "auto", "act.pdf", "note.txt", "--force", "--stamp-beside", "hello"); r.Failure != nil {
+		t.Fatal(r.Failure, r.Err)
+	}
+	if signed, err := os.ReadFile("act.signed.pdf"); err != nil || !bytes.Contains(signed, []byte("/FontFile2")) {
+		t.Errorf("act.signed.pdf has no mark: %v", err)
+	}
+
 	// A file that fails is named, and the others are written.
 	if r = run("--type", "auto", "broken.pdf", "old.txt"); r.Failure == nil || !strings.Contains(r.Failure.Error(), "1 of 2 files are not signed") ||
 		!strings.Contains(r.Err, "broken.pdf: not signed: invalid_content") || !strings.Contains(r.Out, "old.txt.sig: written") {
@@ -74,6 +83,7 @@ func TestSignSeveral(t *testing.T) {
 		{"act.xml ./act.xml --force", "same output"},
 		{"act.pdf . --force", "regular file"},
 		{"act.pdf act.xml --force --cert 999", "invalid_certificate"},
+		{"note.txt old.txt --force --type auto --stamp", "no file gets one"},
 		{"act.xml act.pdf --force --type PDF --pdf-format wax", "invalid_signature_params"},
 	} {
 		if r := run(strings.Fields(c.args)...); r.Failure == nil || !strings.Contains(r.Failure.Error(), c.says) {

@@ -50,6 +50,9 @@ type Sign struct {
 	TSP              *string           `name:"tsp" group:"Signature:" placeholder:"URL" help:"Address of the time-stamp service, for T and XLT1. An empty text means the first service of the server."`
 	XMLDSigType      string            `name:"xmldsig-type" group:"Signature:" placeholder:"TYPE" help:"Type of an XML signature: XMLEnveloping, XMLEnveloped or XMLTemplate. Default: XMLEnveloped."`
 	PDFFormat        string            `name:"pdf-format" group:"Signature:" placeholder:"FORMAT" help:"Format of a PDF signature: CMS, CAdES or CAdEST. Default: CMS."`
+	Stamp            bool              `group:"Signature:" help:"Put the visible mark of the signature into a free place of the PDF, from the last page back. A document without space gets a sheet for marks."`
+	StampBeside      string            `group:"Signature:" placeholder:"WORD" help:"Put the visible mark of the signature beside a word of the PDF, or into a free place if the word is not there."`
+	StampForm        string            `group:"Signature:" placeholder:"FORM" help:"Form of the visible mark: full (70 by 25 mm) or compact (60 by 12 mm). Default: full."`
 	Attribute        map[string]string `group:"Signature:" mapsep:"none" placeholder:"OID=BASE64" help:"Signed attribute of a CMS signature with its value. May be repeated."`
 	Param            map[string]string `group:"Signature:" mapsep:"none" placeholder:"KEY=VALUE" help:"Another parameter of the interface. May be repeated."`
 
@@ -366,6 +369,10 @@ func (s *Sign) parameters() (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	stamp, err := s.stamp()
+	if err != nil {
+		return nil, err
+	}
 	text := map[bool]string{true: "True", false: "False"}
 	var index, tsp string
 	if s.SignatureIndex != nil {
@@ -387,6 +394,8 @@ func (s *Sign) parameters() (map[string]string, error) {
 		{"TSPAddress", tsp, s.TSP != nil},
 		{"XMLDsigType", s.XMLDSigType, s.XMLDSigType != ""},
 		{"PDFFormat", s.PDFFormat, s.PDFFormat != ""},
+		{"PdfSignatureTemplateId", "1", stamp != ""},
+		{"PdfSignatureAppearance", stamp, stamp != ""},
 		{"AuthenticatedAttributes", attributes, attributes != ""},
 		{"OriginalDocument", "", s.Original != ""}, // sent separately, as a stream
 	}
@@ -422,6 +431,31 @@ func (s *Sign) parameters() (map[string]string, error) {
 		}
 	}
 	return out, nil
+}
+
+// stamp returns the value of the parameter PdfSignatureAppearance: the Base64 of a JSON object, or "" if there is no stamp.
+func (s *Sign) stamp() (string, error) {
+	if format := app.Formats(&config.Config{}).Usual(s.Type); (s.Stamp || s.StampBeside != "") && format["PDFFormat"] == "" {
+		if len(s.Files) > 1 {
+			return "", nil // beside PDFs, which several has seen
+		}
+		return "", fmt.Errorf("--stamp and --stamp-beside are for PDF signatures, and the type is %s", s.Type)
+	}
+	if !s.Stamp && s.StampBeside == "" {
+		if s.StampForm != "" {
+			return "", errors.New("--stamp-form needs --stamp or --stamp-beside")
+		}
+		return "", nil
+	}
+	appearance := map[string]string{"Place": "auto"}
+	if s.StampBeside != "" {
+		appearance["Beside"] = s.StampBeside
+	}
+	if s.StampForm != "" {
+		appearance["Mark"] = s.StampForm
+	}
+	data, err := json.Marshal(appearance)
+	return base64.StdEncoding.EncodeToString(data), err
 }
 
 // authenticatedAttributes returns the value of the parameter AuthenticatedAttributes: the Base64 of a

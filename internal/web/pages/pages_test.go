@@ -161,7 +161,7 @@ func TestStory(t *testing.T) {
 	t.Run("stamp", func(t *testing.T) {
 		b := &pagetest.Browser{TB: t, Site: s, Client: b.Client, Header: http.Header{"Accept-Language": {"en"}}}
 		fields := map[string]string{
-			"certificate": "1", "pin": "", "stamp": "yes", "stamp_page": "1", "stamp_left": "20", "stamp_bottom": "30", "stamp_width": "90", "stamp_height": "40",
+			"certificate": "1", "pin": "", "stamp": "yes", "stamp_page": "1", "stamp_left": "20", "stamp_bottom": "30", "stamp_width": "90",
 		}
 		p := b.Shows(b.Upload("/sign", fields, pagetest.File{Field: "file", Name: "a.pdf", Content: pdf}), ">Signed<")
 		signed := b.Shows(b.Get(b.Find(p, pagetest.Result)[1]))
@@ -251,7 +251,7 @@ func TestStory(t *testing.T) {
 		b.Shows(b.Upload("/sign", one, pagetest.File{Field: "file", Name: "a.txt", Content: "a"}, pagetest.File{Field: "file", Name: "<b>.pdf", Content: "no PDF"}, pagetest.File{Field: "file", Name: "c.xml", Content: "<a/>"}),
 			"<h1>Подписано 2 документа, не подписан 1 документ</h1>", "Файл не является документом PDF или повреждён.", ">a.txt.sig</a>", ">c (подписан).xml</a>")
 		// A format that cannot be used signs nothing, and the refusal is about its files.
-		stamped := map[string]string{"certificate": "1", "stamp": "yes", "stamp_page": "9", "stamp_left": "20", "stamp_bottom": "30", "stamp_width": "90", "stamp_height": "40"}
+		stamped := map[string]string{"certificate": "1", "stamp": "yes", "stamp_page": "9", "stamp_left": "20", "stamp_bottom": "30", "stamp_width": "90"}
 		b.Is(b.Upload("/sign", stamped, pagetest.File{Field: "file", Name: "a.pdf", Content: pdf}, pagetest.File{Field: "file", Name: "b.txt", Content: "b"}, pagetest.File{Field: "file", Name: "c.pdf", Content: pdf}), 400,
 			"Ничего не подписано", `<div data-again="">`, "<p>Отказ касается этих файлов:</p>\n<ul class=\"dots\">\n<li>a.pdf</li>\n<li>c.pdf</li>\n</ul>")
 		b.Is(b.Upload("/sign", one, pagetest.File{Field: "file", Name: "a.txt", Content: "a"}, pagetest.File{Field: "file", Name: "b.txt", Content: ""}), 400, "Пустой файл", "<li>b.txt</li>\n</ul>")

@@ -65,6 +65,7 @@ type Reports interface {
 type Deps struct {
 	Operations   Operations
 	Forms        []signing.Form // the ways to sign that are offered
+	Marks        Marks          // nil: the pages show no marks
 	Certificates view.Certificates
 	Requests     view.Requests
 	Documents    Documents

@@ -3,6 +3,9 @@
 package sign_test
 
 import (
+	"encoding/base64"
+	"html"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -41,10 +44,63 @@ func TestZoneOfStamp(t *testing.T) {
 	s := tamgatest.Start(t, "--set", "messages.time_zone=Europe/Moscow")
 	b := pagetest.New(t, s)
 	b.SignIn("/sign", s.Dev.User.Login, s.Dev.User.Password)
-	fields := map[string]string{"certificate": "1", "stamp": "yes", "stamp_page": "1", "stamp_left": "20", "stamp_bottom": "30", "stamp_width": "120", "stamp_height": "60"}
+	fields := map[string]string{"certificate": "1", "stamp": "yes", "stamp_page": "1", "stamp_left": "20", "stamp_bottom": "30", "stamp_width": "120"}
 	p := b.Shows(b.Upload("/sign", fields, pagetest.File{Field: "file", Name: "a.pdf", Content: string(tamgatest.PDFOf(2000))}))
 	signed := b.Shows(b.Get(b.Find(p, pagetest.Result)[1])).Text
 	if text := judge.PDFViewers(t).Text([]byte(signed)); !strings.Contains(text, "(МСК)") {
 		t.Errorf("the mark names no zone:\n%s", text)
+	}
+}
+
+// TestMarkOfForm checks that the form shows the mark of each certificate as the document will have it, and that the server
+// finds its place.
+func TestMarkOfForm(t *testing.T) {
+	t.Parallel()
+	s := tamgatest.Start(t, "--set", "messages.time_zone=Europe/Moscow")
+	b := pagetest.New(t, s)
+	p := b.SignIn("/sign", s.Dev.User.Login, s.Dev.User.Password)
+	viewers := judge.PDFViewers(t)
+	var pictures []string
+	for _, form := range []string{"full", "compact"} {
+		found := regexp.MustCompile(`name="certificate" value="1"[^>]* data-` + form + `="data:image/svg&#43;xml;base64,([^"]*)"`).FindStringSubmatch(p.Text)
+		if found == nil {
+			found = regexp.MustCompile(`name="certificate" value="1"[^>]* data-` + form + `="data:image/svg\+xml;base64,([^"]*)"`).FindStringSubmatch(p.Text)
+		}
+		if found == nil {
+			t.Fatalf("the form has no %s mark", form)
+		}
+		svg, err := base64.StdEncoding.DecodeString(html.UnescapeString(found[1]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		pictures = append(pictures, string(svg))
+	}
+	text := regexp.MustCompile(`<text [^>]*>([^<]*)</text>`)
+	for i, fields := range []map[string]string{
+		{"stamp_form": "full", "stamp_where": "auto"},
+		{"stamp_form": "compact", "stamp_where": "word", "stamp_word": "Page"},
+		{"stamp_form": "full", "stamp_where": "hand", "stamp_page": "1", "stamp_left": "20", "stamp_bottom": "30", "stamp_width": "70"},
+	} {
+		fields["certificate"], fields["stamp"] = "1", "yes"
+		p := b.Shows(b.Upload("/sign", fields, pagetest.File{Field: "file", Name: "a.pdf", Content: string(tamgatest.PDFOf(2000))}))
+		said := viewers.Text([]byte(b.Shows(b.Get(b.Find(p, pagetest.Result)[1])).Text))
+		for _, m := range text.FindAllStringSubmatch(pictures[i%2], -1) {
+			want := html.UnescapeString(m[1])
+			if regexp.MustCompile(`^\d\d\.\d\d\.\d{4} \d\d:\d\d `).MatchString(want) {
+				continue // the moment of the signature
+			}
+			if !strings.Contains(said, strings.TrimSpace(want)) {
+				t.Errorf("%v: the document has no %q:\n%s", fields, want, said)
+			}
+		}
+	}
+	for want, fields := range map[string]map[string]string{
+		"this form of a mark":           {"stamp_form": "small"},
+		"this way to find a place":      {"stamp_where": "above"},
+		"must have 1 to 100 characters": {"stamp_where": "word"},
+		"must be a whole number":        {"stamp_where": "hand", "stamp_page": "0"},
+	} {
+		fields["certificate"], fields["stamp"] = "1", "yes"
+		b.Is(b.Upload("/sign", fields, pagetest.File{Field: "file", Name: "a.pdf", Content: string(tamgatest.PDFOf(2000))}), 400, want)
 	}
 }

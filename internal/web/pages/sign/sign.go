@@ -65,7 +65,9 @@ type kept struct {
 	Left        string `query:"stamp_left"`
 	Bottom      string `query:"stamp_bottom"`
 	Width       string `query:"stamp_width"`
-	Height      string `query:"stamp_height"`
+	Where       string `query:"stamp_where"`
+	Word        string `query:"stamp_word"`
+	Mark        string `query:"stamp_form"`
 
 	Stored string `query:"stored"` // identifiers of stored documents to sign, once
 	Cookie string `header:"Cookie"`
@@ -73,7 +75,8 @@ type kept struct {
 
 // keptNames are the names of these choices in the form and in addresses.
 var keptNames = []string{
-	"certificate", "format", "level", "service", "attached", "stamp", "stamp_page", "stamp_left", "stamp_bottom", "stamp_width", "stamp_height",
+	"certificate", "format", "level", "service", "attached", "stamp", "stamp_page", "stamp_left", "stamp_bottom", "stamp_width",
+	"stamp_where", "stamp_word", "stamp_form",
 }
 
 // maxKept is the longest query with choices, in bytes.
@@ -96,7 +99,7 @@ func keep(fields func(name string) string) string {
 // place returns the fields of the stamp with the numbers that were kept.
 func (k *kept) place() []stampField {
 	list := slices.Clone(stampFields)
-	for i, text := range []string{k.Page, k.Left, k.Bottom, k.Width, k.Height} {
+	for i, text := range []string{k.Page, k.Left, k.Bottom, k.Width} {
 		if n, err := strconv.Atoi(text); err == nil && n >= list[i].Low && n <= list[i].High {
 			list[i].Value = n
 		}
@@ -108,6 +111,7 @@ func (k *kept) place() []stampField {
 type chosen struct {
 	Certificate                             int64
 	Format, Level, Service, Attached, Stamp string
+	Where, Word, Mark                       string // of the stamp
 }
 
 // formChoice is a way to sign in the list of the form.
@@ -127,6 +131,9 @@ func (a *API) formChoices(ctx context.Context) []formChoice {
 type signView struct {
 	Chosen       chosen
 	Stamp        []stampField
+	Places       []string
+	MarkForms    []markForm
+	Marks        map[int64]mark // by certificate
 	PDFScript    string
 	PDFWorker    string
 	Certificates []view.Certificate // usable ones, the last used first
@@ -170,7 +177,16 @@ func (a *API) signForm(ctx context.Context, r kept) (view.View, error) {
 	v := signView{
 		Certificates: slices.DeleteFunc(list, func(c view.Certificate) bool { return !c.Usable }), Formats: a.formChoices(ctx), Levels: levels[:1],
 		Life: a.Life, MaxFiles: MaxFiles, MaxBytes: view.Bytes(a.MostSigned), Stamp: r.place(), PDFScript: pdfjs.Main, PDFWorker: pdfjs.Worker,
-		Chosen: chosen{Format: r.Format, Level: r.Level, Service: r.Service, Attached: r.Attached, Stamp: r.Stamp},
+		Chosen: chosen{Format: r.Format, Level: r.Level, Service: r.Service, Attached: r.Attached, Stamp: r.Stamp, Where: stampPlaces[0], Word: r.Word, Mark: markForms[0].Name},
+		Places: stampPlaces, MarkForms: markForms,
+	}
+	if slices.Contains(stampPlaces, r.Where) {
+		v.Chosen.Where = r.Where
+	} else if r.Left != "" {
+		v.Chosen.Where = "hand"
+	}
+	if f, ok := formOfMark(r.Mark); ok {
+		v.Chosen.Mark = f.Name
 	}
 	if v.Lacks, err = view.LackOf(ctx, a.Requests, v.Certificates); err != nil {
 		return view.View{}, err
@@ -185,6 +201,7 @@ func (a *API) signForm(ctx context.Context, r kept) (view.View, error) {
 			}
 		}
 	}
+	v.Marks = a.marksOf(ctx, v.Certificates)
 	if err := a.describePINs(ctx, &v); err != nil {
 		return view.View{}, err
 	}

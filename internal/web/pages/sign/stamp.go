@@ -3,12 +3,19 @@
 package sign
 
 import (
+	"context"
 	_ "embed" // for the script
 	"encoding/base64"
 	"encoding/json"
+	"html/template"
+	"maps"
+	"slices"
 	"strconv"
+	"unicode/utf8"
 
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/signing"
+	"tamga/internal/web/pages/view"
 	"tamga/internal/web/rest"
 )
 
@@ -25,9 +32,35 @@ type stampField struct {
 	Low, High int
 }
 
-// stampFields are the fields of the place. The largest page of a PDF is 5080 mm wide.
+// stampFields are the fields of the place. The largest page of a PDF is 5080 mm wide. The height follows from the width.
 var stampFields = []stampField{
-	{"page", 1, 1, 1_000_000}, {"left", 15, 0, 5080}, {"bottom", 15, 0, 5080}, {"width", 80, 5, 5080}, {"height", 30, 5, 5080},
+	{"page", 1, 1, 1_000_000}, {"left", 15, 0, 5080}, {"bottom", 15, 0, 5080}, {"width", 70, 10, 5080},
+}
+
+// markForm is a form of the mark, with its ordinary size in millimetres.
+type markForm struct {
+	Name          string
+	Width, Height int
+}
+
+var markForms = []markForm{{"full", 70, 25}, {"compact", 60, 12}}
+
+// stampPlaces are the ways to find the place of a stamp: in free space, beside a word, or by hand.
+var stampPlaces = []string{"auto", "word", "hand"}
+
+// maxStampWord is the length of the word that a stamp may be beside, in characters.
+const maxStampWord = 100
+
+// formOfMark returns the form with a name, the full one for none, and false for an unknown one.
+func formOfMark(name string) (markForm, bool) {
+	if name == "" {
+		return markForms[0], true
+	}
+	i := slices.IndexFunc(markForms, func(f markForm) bool { return f.Name == name })
+	if i < 0 {
+		return markForm{}, false
+	}
+	return markForms[i], true
 }
 
 // stampOf returns the parameters of a visible stamp, nil if the person chose none.
@@ -35,21 +68,82 @@ func stampOf(fields rest.Form) (map[string]string, error) {
 	if fields.Get("stamp") != "yes" {
 		return nil, nil
 	}
-	values := map[string]int{}
-	for _, f := range stampFields {
-		n, err := strconv.Atoi(fields.Get("stamp_" + f.Name))
-		if err != nil || n < f.Low || n > f.High {
-			return nil, fault.Newf(fault.InvalidParameters, "stamp: %s must be a whole number from %d to %d", f.Name, f.Low, f.High)
-		}
-		values[f.Name] = n
+	form, ok := formOfMark(fields.Get("stamp_form"))
+	if !ok {
+		return nil, fault.New(fault.InvalidParameters, "stamp: this form of a mark is not known")
 	}
-	points := func(mm int) float64 { return float64(mm) * 72 / 25.4 }
-	appearance, err := json.Marshal(map[string]any{
-		"TemplateId": 1, "Page": values["page"],
-		"Rect": map[string]float64{
-			"LowerLeftX": points(values["left"]), "LowerLeftY": points(values["bottom"]),
-			"UpperRightX": points(values["left"] + values["width"]), "UpperRightY": points(values["bottom"] + values["height"]),
-		},
-	})
-	return map[string]string{"PdfSignatureTemplateId": "1", "PdfSignatureAppearance": base64.StdEncoding.EncodeToString(appearance)}, err
+	where := fields.Get("stamp_where")
+	switch {
+	case where != "":
+	case fields.Get("stamp_page") != "": // an address or a program that is older than the choice
+		where = "hand"
+	default:
+		where = stampPlaces[0]
+	}
+	appearance := map[string]any{"TemplateId": 1, "Mark": form.Name}
+	switch where {
+	case "auto":
+		appearance["Place"] = "auto"
+	case "word":
+		word := fields.Get("stamp_word")
+		if n := utf8.RuneCountInString(word); n == 0 || n > maxStampWord {
+			return nil, fault.Newf(fault.InvalidParameters, "stamp: the word beside which the mark is put must have 1 to %d characters", maxStampWord)
+		}
+		appearance["Beside"] = word
+	case "hand":
+		values := map[string]int{}
+		for _, f := range stampFields {
+			n, err := strconv.Atoi(fields.Get("stamp_" + f.Name))
+			if err != nil || n < f.Low || n > f.High {
+				return nil, fault.Newf(fault.InvalidParameters, "stamp: %s must be a whole number from %d to %d", f.Name, f.Low, f.High)
+			}
+			values[f.Name] = n
+		}
+		points := func(mm float64) float64 { return mm * 72 / 25.4 }
+		left, bottom, width := float64(values["left"]), float64(values["bottom"]), float64(values["width"])
+		height := width * float64(form.Height) / float64(form.Width)
+		appearance["Page"] = values["page"]
+		appearance["Rect"] = map[string]float64{
+			"LowerLeftX": points(left), "LowerLeftY": points(bottom), "UpperRightX": points(left + width), "UpperRightY": points(bottom + height),
+		}
+	default:
+		return nil, fault.New(fault.InvalidParameters, "stamp: this way to find a place is not known")
+	}
+	data, err := json.Marshal(appearance)
+	return map[string]string{"PdfSignatureTemplateId": "1", "PdfSignatureAppearance": base64.StdEncoding.EncodeToString(data)}, err
 }
+
+// Marks draws marks; see [signing.Service.Mark].
+type Marks func(ctx context.Context, userID, certificate string, f *signing.Form, params map[string]string) ([]byte, error)
+
+// mark is the address of the picture of a mark, by the name of its form.
+type mark map[string]template.URL
+
+// marksOf returns the marks of certificates, as a signature that is made now would have them. The mark of a certificate that
+// cannot sign any more is missing.
+func (a *API) marksOf(ctx context.Context, certificates []view.Certificate) map[int64]mark {
+	at := slices.IndexFunc(a.Forms, func(f signing.Form) bool { return f.Marked })
+	if a.Marks == nil || at < 0 {
+		return nil
+	}
+	f := &a.Forms[at]
+	out := map[int64]mark{}
+	for _, c := range certificates[:min(len(certificates), maxMarks)] {
+		m := mark{}
+		for _, form := range markForms {
+			params := maps.Clone(f.Params[signing.LevelBasic])
+			params["PdfSignatureTemplateId"] = "1"
+			params["PdfSignatureAppearance"] = base64.StdEncoding.EncodeToString([]byte(`{"Mark":"` + form.Name + `"}`))
+			svg, err := a.Marks(ctx, rest.Caller(ctx).UserID, strconv.FormatInt(c.ID, 10), f, params)
+			if err != nil {
+				continue
+			}
+			m[form.Name] = template.URL("data:image/svg+xml;base64," + base64.StdEncoding.EncodeToString(svg)) // of our own making
+		}
+		out[c.ID] = m
+	}
+	return out
+}
+
+// maxMarks is how many certificates of a form have their marks.
+const maxMarks = 20

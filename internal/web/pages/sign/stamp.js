@@ -3,10 +3,24 @@
 document.querySelectorAll("[data-place]").forEach(area => {
   const form = area.closest("form"), sheet = area.querySelector("[data-sheet]"), canvas = area.querySelector("canvas");
   const box = area.querySelector("[data-box]"), note = area.querySelector("[role=status]"), field = name => form.elements["stamp_" + name];
-  const names = ["left", "bottom", "width", "height"], mm = 25.4 / 72;
+  const names = ["left", "bottom", "width"], mm = 25.4 / 72;
   let page, scale, height;
+  const chosen = name => form.querySelector(`[name="${name}"]:checked`);
+  // The server has drawn the marks: the mark of the chosen certificate is shown, also while it is dragged.
+  const mark = () => {
+    const certificate = chosen("certificate");
+    for (const image of form.querySelectorAll("[data-mark]")) {
+      image.src = certificate?.dataset[image.dataset.form || chosen("stamp_form").value] || "";
+    }
+  };
+  form.addEventListener("change", e => {
+    if (!/^(certificate|stamp_form)$/.test(e.target.name)) return;
+    mark();
+    if (!sheet.hidden) draw();
+  });
   const draw = () => {
-    const [left, bottom, wide, high] = names.map(name => Number(field(name).value) / mm * scale);
+    const [left, bottom, wide] = names.map(name => Number(field(name).value) / mm * scale);
+    const ratio = chosen("stamp_form").dataset, high = wide * ratio.high / ratio.wide;
     box.style.left = left + "px";
     box.style.top = height * scale - bottom - high + "px";
     box.style.width = wide + "px";
@@ -42,18 +56,24 @@ document.querySelectorAll("[data-place]").forEach(area => {
     }
   };
   area.hidden = false;
+  mark();
   area.querySelector("button").addEventListener("click", () => {
     form.elements.stamp.checked = true;
     show();
   });
   field("page").addEventListener("change", () => sheet.hidden || show());
-  for (const name of names) field(name).addEventListener("input", draw);
+  const byHand = () => form.elements.stamp_where.value = "hand";
+  for (const name of names) field(name).addEventListener("input", () => {
+    byHand();
+    draw();
+  });
   const put = (x, y) => {
     const wide = box.offsetWidth, high = box.offsetHeight;
     x = Math.max(0, Math.min(canvas.width - wide, x));
     y = Math.max(0, Math.min(canvas.height - high, y));
     field("left").value = Math.round(x / scale * mm);
     field("bottom").value = Math.max(0, Math.round((height - (y + high) / scale) * mm));
+    byHand();
     draw();
   };
   let from;
