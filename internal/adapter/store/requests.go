@@ -94,13 +94,13 @@ func (s Keys) AddRequest(ctx context.Context, r keys.RequestRecord) (int64, erro
 }
 
 const requestQuery = `SELECT id, user_id, type, status, authority, COALESCE(key_id, ''), certificate_id, renews,
-		request, life, reason, comment, created_at, decided_at
+		request, life, reason, comment, created_at, decided_at, refusal
 	FROM certificate_requests WHERE `
 
 func scanRequest(r row) (q keys.RequestRecord, err error) {
 	var life int64
 	err = r.Scan(&q.ID, &q.UserID, &q.Type, &q.Status, &q.Authority, &q.KeyID, &q.CertificateID, &q.Renews,
-		&q.DER, &life, &q.Reason, &q.Comment, (*timeField)(&q.CreatedAt), (*timeField)(&q.DecidedAt))
+		&q.DER, &life, &q.Reason, &q.Comment, (*timeField)(&q.CreatedAt), (*timeField)(&q.DecidedAt), &q.Refusal)
 	q.Life = time.Duration(life) * time.Millisecond
 	return q, err
 }
@@ -175,9 +175,9 @@ func seek(query string, args []any, sought keys.Sought, limit int, serial bool) 
 }
 
 // Decide sets the final status of a pending request.
-func (s Keys) Decide(ctx context.Context, id int64, status keys.RequestStatus, certificateID int64, at time.Time) (bool, error) {
-	n, err := s.exec(ctx, `UPDATE certificate_requests SET status = $1, certificate_id = $2, decided_at = $3
-		WHERE id = $4 AND status = 2`, int(status), certificateID, millis(at), id)
+func (s Keys) Decide(ctx context.Context, id int64, status keys.RequestStatus, certificateID int64, refusal string, at time.Time) (bool, error) {
+	n, err := s.exec(ctx, `UPDATE certificate_requests SET status = $1, certificate_id = $2, decided_at = $3, refusal = $4
+		WHERE id = $5 AND status = 2`, int(status), certificateID, millis(at), refusal, id)
 	return n == 1, err
 }
 

@@ -160,13 +160,14 @@ func (a *requestApproveCommand) agree(ctx context.Context, c *cli.Console, s *ap
 }
 
 type requestRejectCommand struct {
-	ID   int64            `arg:"" help:"Number of the request."`
-	From cli.Installation `embed:""`
+	ID     int64            `arg:"" help:"Number of the request."`
+	Reason string           `help:"Why, for the user: the pages and the letter show it." placeholder:"TEXT"`
+	From   cli.Installation `embed:""`
 }
 
 func (r *requestRejectCommand) Run(c *cli.Console) error {
 	return cli.Administer(c, &r.From, "RejectRequest", fmt.Sprint("request ", r.ID), func(ctx context.Context, s *app.Services) error {
-		q, err := s.Keys.Reject(ctx, r.ID)
+		q, err := s.Keys.Reject(ctx, r.ID, r.Reason)
 		if err != nil {
 			return err
 		}

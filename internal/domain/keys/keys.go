@@ -103,7 +103,7 @@ type RequestStore interface {
 	FindCertificates(ctx context.Context, operatorID string, sought Sought, limit int, now time.Time) ([]CertificateRecord, error)
 	// Decide sets the status of a pending request. It reports false when the request is
 	// not pending.
-	Decide(ctx context.Context, id int64, status RequestStatus, certificateID int64, at time.Time) (bool, error)
+	Decide(ctx context.Context, id int64, status RequestStatus, certificateID int64, refusal string, at time.Time) (bool, error)
 	// DeleteRequest removes one by number.
 	DeleteRequest(ctx context.Context, id int64) error
 }

@@ -524,7 +524,7 @@ func TestDifferences(t *testing.T) {
 		if got, err := p.DiffersOf(t.Context(), q); err != nil || !slices.Equal(got, c.want) {
 			t.Errorf("%v: %+v, %v, want %+v", c.order.Name, got, err, c.want)
 		}
-		if _, err := p.Reject(t.Context(), q.ID); err != nil {
+		if _, err := p.Reject(t.Context(), q.ID, ""); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -600,7 +600,7 @@ func TestOperator(t *testing.T) {
 	if _, err := p.Approve(ctx, q.ID); !fault.Is(err, fault.RequestStatus) {
 		t.Errorf("twice: %v", err)
 	}
-	if _, err := p.Reject(ctx, q.ID); !fault.Is(err, fault.RequestStatus) {
+	if _, err := p.Reject(ctx, q.ID, ""); !fault.Is(err, fault.RequestStatus) {
 		t.Errorf("rejected after all: %v", err)
 	}
 	if _, err := p.Approve(ctx, 99); !fault.Is(err, fault.RequestNotFound) {
@@ -608,7 +608,7 @@ func TestOperator(t *testing.T) {
 	}
 	// A rejected one, and one that its user deletes, leave no key.
 	for _, end := range []func(id int64) error{
-		func(id int64) error { _, err := p.Reject(ctx, id); return err },
+		func(id int64) error { _, err := p.Reject(ctx, id, ""); return err },
 		func(id int64) error { _, err := p.DeleteRequest(ctx, as(alice), strconv.FormatInt(id, 10)); return err },
 	} {
 		q, err := p.CreateRequest(ctx, as(alice), keys.CertificateOrder{})

@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/authority"
@@ -73,6 +75,7 @@ type RequestRecord struct {
 	Comment       string
 	CreatedAt     time.Time
 	DecidedAt     time.Time // zero while it waits
+	Refusal       string    // why it was rejected, for its user; "": not said
 }
 
 // Request is a request for a certificate or for its revocation.
@@ -241,10 +244,18 @@ func (s *Service) Approve(ctx context.Context, id int64) (*Request, error) {
 	})
 }
 
-// Reject refuses a pending request of any user, for an operator, and deletes its key.
-// Faults: request_not_found, invalid_request_status.
-func (s *Service) Reject(ctx context.Context, id int64) (*Request, error) {
+// maxRefusal limits the reason of a refusal, in characters. Messages have it whole.
+const maxRefusal = 200
+
+// Reject refuses a pending request of any user, for an operator, and deletes its key. The reason is for the user; "": none.
+// Faults: request_not_found, invalid_request_status, invalid_parameters for a reason that is too long.
+func (s *Service) Reject(ctx context.Context, id int64, reason string) (*Request, error) {
+	reason = notify.OneLine(strings.Join(strings.Fields(reason), " "))
+	if n := utf8.RuneCountInString(reason); n > maxRefusal {
+		return nil, fault.Newf(fault.InvalidParameters, "the reason of a refusal has %d characters: at most %d are possible", n, maxRefusal)
+	}
 	return s.settle(ctx, id, func(ctx context.Context, q *Request) error {
+		q.Refusal = reason
 		if err := s.decide(ctx, q, Rejected, q.CertificateID); err != nil {
 			return fault.Rollback(err)
 		}
@@ -253,14 +264,17 @@ func (s *Service) Reject(ctx context.Context, id int64) (*Request, error) {
 				return fault.Rollback(err)
 			}
 		}
-		return fault.Rollback(s.emit(ctx, notify.CertificateRejected, q.UserID, "", "request "+strconv.FormatInt(q.ID, 10)))
+		if s.Events == nil {
+			return nil
+		}
+		return fault.Rollback(s.Events.Emit(ctx, notify.Event{Type: notify.CertificateRejected, UserID: q.UserID, Detail: "request " + strconv.FormatInt(q.ID, 10), Reason: reason}))
 	})
 }
 
 // decide sets the status of a pending request, inside a transaction.
 func (s *Service) decide(ctx context.Context, q *Request, status RequestStatus, certificateID int64) error {
 	now := s.Now()
-	decided, err := s.RequestStore.Decide(ctx, q.ID, status, certificateID, now)
+	decided, err := s.RequestStore.Decide(ctx, q.ID, status, certificateID, q.Refusal, now)
 	if err == nil && !decided {
 		err = errors.New("keys: a request was decided twice inside a transaction")
 	}

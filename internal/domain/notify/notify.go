@@ -138,6 +138,7 @@ type Event struct {
 	UserID string // empty where there is no user (yet): then only listening systems are told
 	Actor  string // user id of who caused it; empty: the service itself
 	Detail string // one short sentence without secrets; may be empty
+	Reason string // in the words of an operator, for messages to the user; may be empty
 	Factor Factor // of UserFactorChanged, which has it as its detail
 	New    bool   // the user was added a moment ago and has no address yet: only listening systems are told
 	Except string // of UserFactorChanged: the value of a contact that is not told, since it is the new one

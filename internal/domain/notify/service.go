@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -249,12 +250,32 @@ func (s *Service) tellUser(ctx context.Context, e Event, info EventInfo, channel
 
 // notice returns the template of the message about an event, and its values.
 func (s *Service) notice(e Event, info EventInfo, lang string) (template string, data map[string]string) {
-	data = map[string]string{"Description": info.Description[lang], "Detail": e.Detail, "Time": s.now().Format(TimeLayout)}
+	data = map[string]string{"Description": info.Description[lang], "Detail": e.detailIn(lang), "Time": s.now().Format(TimeLayout)}
 	if e.Factor == "" {
 		return TemplateEvent, data
 	}
 	data["Factor"] = factorNames[e.Factor][lang]
 	return TemplateFactor, data
+}
+
+// objects are the words of details before a number.
+var objects = map[string]string{"certificate ": "Сертификат № ", "request ": "Запрос № "}
+
+// detailIn returns the detail of an event for a message in a language.
+func (e *Event) detailIn(lang string) string {
+	detail, because := e.Detail, ", reason: "
+	if lang == "ru" {
+		because = ". Причина: "
+		for object, word := range objects {
+			if number, is := strings.CutPrefix(detail, object); is {
+				detail = word + number
+			}
+		}
+	}
+	if e.Reason != "" {
+		detail += because + e.Reason
+	}
+	return detail
 }
 
 // tellSystems orders a message for each system that listens to the event.

@@ -77,13 +77,13 @@ func testRequests(t *testing.T, open func(t *testing.T) *store.DB) {
 				t.Error("a key with a pending request was deleted as unused")
 			}
 			for _, first := range []bool{true, false} {
-				decided, err := s.Decide(t.Context(), want.ID, keys.Rejected, 0, start.Add(time.Second))
+				decided, err := s.Decide(t.Context(), want.ID, keys.Rejected, 0, "нет копии приказа", start.Add(time.Second))
 				must(t, err)
 				if decided != first {
 					t.Errorf("decided %t, want %t", decided, first)
 				}
 			}
-			want.Status, want.DecidedAt = keys.Rejected, start.Add(time.Second)
+			want.Status, want.DecidedAt, want.Refusal = keys.Rejected, start.Add(time.Second), "нет копии приказа"
 			must(t, s.DeleteUnusedKey(t.Context(), k.ID))
 			want.KeyID = "" // the key is gone, the request stays
 			list, err := s.Requests(t.Context(), u.ID)

@@ -140,6 +140,7 @@ type certificatesView struct {
 
 	Present, Past []view.Certificate   // that can sign, now or after their hold, and the others
 	Waiting       []certificateRequest // requests that wait for an answer
+	Refused       *certificateRequest  // the last request, if it was refused
 	Requests      []certificateRequest // the others
 	Outside       bool                 // some authority certifies outside of this program
 	May           bool                 // the person may request certificates
@@ -151,6 +152,7 @@ type certificateRequest struct {
 	Subject, Authority string
 	Status, Type       string // keys of the words
 	Deleted            string // key of what its deletion means
+	Refusal            string // why it was refused; "": not said
 	At                 time.Time
 	Content            bool // there is a request to download
 	Encrypts           bool // the certificate is for encryption, too
@@ -187,8 +189,11 @@ func (a *API) certificatesPage(ctx context.Context, r justDone) (view.View, erro
 		}
 		*to = append(*to, certificateRequest{
 			ID: q.ID, Subject: q.Subject, Authority: q.AuthorityName, At: q.CreatedAt, Content: len(q.DER) > 0, Encrypts: q.ForEncryption(),
-			Status: "request.status." + q.Status.String(), Type: "request.type." + q.Type.String(), Deleted: deletionOf(q),
+			Status: "request.status." + q.Status.String(), Type: "request.type." + q.Type.String(), Deleted: deletionOf(q), Refusal: q.Refusal,
 		})
+	}
+	if n := len(requests); n > 0 && requests[n-1].Status == keys.Rejected { // the newest one, first in the list
+		v.Refused, v.Requests = &v.Requests[0], v.Requests[1:]
 	}
 	shown := view.View{Template: "account/certificates", Title: "certificates.title"}
 	if len(v.Waiting) > 0 {

@@ -608,12 +608,21 @@ func TestOperatorRequests(t *testing.T) {
 		if c.command == "request-approve" {
 			b.Is(b.SendCommand(to, url.Values{"document": {"Passport 1234"}}), 400, "tick that you have compared", `value="Passport 1234"`)
 		}
+		if c.command == "request-reject" {
+			b.Is(b.SendCommand(to, form), 400, "say why the request is refused")
+			form.Set("refusal", strings.Repeat("ж", 201))
+			b.Is(b.SendCommand(to, form), 400, "has 201 characters")
+			form.Set("refusal", "no copy of the <order>")
+		}
 		b.Shows(b.SendCommand(to, form), c.done, "No request waits") // back in the list
 		b.Shows(b.Get(to), c.state)
 		b.Is(b.SendCommand(to, form), 400, "decided already")
 	}
 	b.Shows(b.Get("/operator/requests"), "No request waits")
 	b.Shows(b.Get("/operator/audit?operation=ApproveRequest"), ", differs: CN, T, compared with: Passport 1234")
+	person := pagetest.New(t, w.Server)
+	person.SignIn("/start", w.Dev.User.Login, w.Dev.User.Password)
+	person.Shows(person.Get("/certificates"), "is refused</h2><p>Reason: no copy of the &lt;order&gt;</p>")
 	// A request for the registered name differs in nothing.
 	if status, body := w.Call("POST", "/api/requests", w.Token(), map[string]any{"AuthorityId": 1}); status != 200 {
 		t.Fatalf("%d %s", status, body)

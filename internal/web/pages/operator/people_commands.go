@@ -534,7 +534,15 @@ func (a *API) certificateCommands() []command {
 			}
 			return request(func(ctx context.Context, id int64) error { _, err := service.Approve(ctx, id); return err })(ctx, o, f)
 		}},
-		{name: "request-reject", operation: "RejectRequest", effects: does(effect.None), about: aboutRequest, do: request(func(ctx context.Context, id int64) error { _, err := service.Reject(ctx, id); return err })},
+		{name: "request-reject", operation: "RejectRequest", effects: does(effect.None), fields: []field{{name: "refusal", required: true, hint: "field.hint.refusal"}}, about: aboutRequest, do: func(ctx context.Context, o *object, f rest.Form) (*made, error) {
+			if strings.TrimSpace(f.Get("refusal")) == "" {
+				return nil, fault.New(fault.InvalidParameters, "nothing was done: say why the request is refused, for its user")
+			}
+			return request(func(ctx context.Context, id int64) error {
+				_, err := service.Reject(ctx, id, f.Get("refusal"))
+				return err
+			})(ctx, o, f)
+		}},
 		{name: "operation-cancel", tab: "/operations", operation: "CancelOperation", effects: does(effect.None), about: a.aboutOperation, do: silent(func(ctx context.Context, _ audit.Principal, o *object, _ rest.Form) error {
 			rest.Detail(ctx, "operation "+o.Of)
 			return a.Active.Cancel(ctx, audit.Principal{UserID: o.ID}, o.Of)
