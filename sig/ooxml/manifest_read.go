@@ -3,7 +3,6 @@
 package ooxml
 
 import (
-	"encoding/base64"
 	"maps"
 	"slices"
 	"strings"
@@ -179,7 +178,7 @@ func (m *manifestReader) claim(r xmltree.Node) *claim {
 		return flaw(codeAlgorithm, "algorithm not supported: the digest algorithm %s of %s", quote(algorithm), quote("/"+c.entry.Name))
 	}
 	var err error
-	if c.digest, err = base64.StdEncoding.DecodeString(strings.Join(strings.Fields(t.StringValue(value)), "")); err != nil {
+	if c.digest, err = xmltree.DecodeBase64(t.StringValue(value)); err != nil {
 		return flaw(codeMalformed, "the digest of %s is not Base64", quote("/"+c.entry.Name))
 	}
 	if !slices.Contains(m.used, c.hash) {

@@ -3,7 +3,6 @@
 package xmldsig
 
 import (
-	"encoding/base64"
 	"slices"
 	"strings"
 
@@ -179,37 +178,31 @@ func elements(t *xmltree.Tree, n xmltree.Node) ([]xmltree.Node, error) {
 	return out, nil
 }
 
-// plainText returns the text of an element that must not contain anything else. A comment
-// in the middle of a value is not covered by most signatures, and it splits the text for
-// some programs.
-func plainText(t *xmltree.Tree, n xmltree.Node) (string, error) {
+// onlyText refuses an element that contains something else than text. A comment in the middle of a value is not covered
+// by most signatures, and it splits the text for some programs.
+func onlyText(t *xmltree.Tree, n xmltree.Node) error {
 	for c := range t.Children(n) {
 		if t.Kind(c) != xmltree.KindText {
-			return "", flawAt(t, c, codeMalformed, "%s must contain only text, but has a %s", t.Name(n), t.Kind(c))
+			return flawAt(t, c, codeMalformed, "%s must contain only text, but has a %s", t.Name(n), t.Kind(c))
 		}
+	}
+	return nil
+}
+
+// plainText returns the text of an element that must not contain anything else.
+func plainText(t *xmltree.Tree, n xmltree.Node) (string, error) {
+	if err := onlyText(t, n); err != nil {
+		return "", err
 	}
 	return t.StringValue(n), nil
 }
 
-// base64Text decodes the text of an element of at most most characters.
+// base64Text decodes the text of an element of at most most characters, which must not contain anything else.
 func base64Text(t *xmltree.Tree, n xmltree.Node, most int) ([]byte, error) {
-	text, err := plainText(t, n)
-	if err != nil {
+	if err := onlyText(t, n); err != nil {
 		return nil, err
 	}
-	if len(text) > most {
-		return nil, flawAt(t, n, codeMalformed, "%s has %d characters, at most %d expected", t.Name(n), len(text), most)
-	}
-	value, err := decodeBase64(text)
-	if err != nil {
-		return nil, flawAt(t, n, codeMalformed, "%s is not Base64", t.Name(n))
-	}
-	return value, nil
-}
-
-// decodeBase64 decodes Base64 with white space anywhere.
-func decodeBase64(text string) ([]byte, error) {
-	return base64.StdEncoding.DecodeString(strings.Join(strings.Fields(text), ""))
+	return t.Base64(n, most, func(format string, args ...any) error { return flawAt(t, n, codeMalformed, format, args...) })
 }
 
 // isBlank reports whether an element contains only white space and comments.

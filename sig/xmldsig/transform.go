@@ -172,7 +172,7 @@ func base64Bytes(d *digester, in material) (material, error) {
 	if err := d.budget().Spend(4 * int64(text.Len())); err != nil {
 		return in, err
 	}
-	data, err := decodeBase64(text.String())
+	data, err := xmltree.DecodeBase64(text.String())
 	if err != nil {
 		return in, flawAt(d.sig.tree, d.ref.node, codeFailed, "the input of the Base64 transform is not Base64")
 	}

@@ -8,7 +8,6 @@ import (
 	"crypto"
 	"crypto/rand"
 	"crypto/rsa"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -245,22 +244,14 @@ func shortened(s string) string {
 	return s
 }
 
-// base64Text decodes the text of an element of at most most characters.
+// base64Text decodes the text of an element of at most most characters, within the budget of the document.
 func base64Text(t *xmltree.Tree, n xmltree.Node, most int) ([]byte, error) {
 	b := t.Budget()
 	size := int64(t.Content(n).Len())
 	if err := errors.Join(b.Hold(3*size), b.Spend(size)); err != nil {
 		return nil, err
 	}
-	text := t.StringValue(n)
-	if len(text) > most {
-		return nil, malformed(t, n, "%s has %d characters, at most %d expected", t.Name(n), len(text), most)
-	}
-	value, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(text), ""))
-	if err != nil {
-		return nil, malformed(t, n, "%s is not Base64", t.Name(n))
-	}
-	return value, nil
+	return t.Base64(n, most, func(format string, args ...any) error { return malformed(t, n, format, args...) })
 }
 
 // Recipient returns the encrypted key that Decrypt uses with a certificate. The error is

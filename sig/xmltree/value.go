@@ -4,6 +4,7 @@ package xmltree
 
 import (
 	"bytes"
+	"encoding/base64"
 	"io"
 	"strings"
 	"unicode/utf8"
@@ -73,6 +74,25 @@ func (t *Tree) StringValue(n Node) string {
 		}
 	}
 	return b.String()
+}
+
+// Base64 decodes the text of n, Base64 of at most most characters with white space anywhere. flaw makes the error of a
+// document that has something else there.
+func (t *Tree) Base64(n Node, most int, flaw func(format string, args ...any) error) ([]byte, error) {
+	text := t.StringValue(n)
+	if len(text) > most {
+		return nil, flaw("%s has %d characters, at most %d expected", t.Name(n), len(text), most)
+	}
+	value, err := DecodeBase64(text)
+	if err != nil {
+		return nil, flaw("%s is not Base64", t.Name(n))
+	}
+	return value, nil
+}
+
+// DecodeBase64 decodes Base64 with white space anywhere.
+func DecodeBase64(text string) ([]byte, error) {
+	return base64.StdEncoding.DecodeString(strings.Join(strings.Fields(text), ""))
 }
 
 // piData returns the content of a processing instruction as written.
