@@ -11,14 +11,19 @@ import (
 	"path/filepath"
 )
 
-// Outfile is a file that gets its name only when it is complete. Until then it has a temporary name in
-// the same directory. Its mode is 0644 minus the umask, or 0600.
+// Outfile is a file that gets its name only when it is complete. Until then it has none, so that nothing is left of it
+// when the process is killed, or a temporary name in the same directory, where the system wants one. Its mode
+// is 0644 minus the umask, or 0600.
 type Outfile struct {
 	target string
 	force  bool
 	file   *os.File
-	direct bool // the target is a device or a pipe and is written in place
+	part   string // temporary name, "" for none
+	direct bool   // the target is a device or a pipe and is written in place
 }
+
+// unnamed creates a file without a name; nil: it must have one. Tests change it.
+var unnamed = createUnnamed
 
 // CheckTarget returns an error if the target exists and force is false, or if it is a directory. A
 // command calls it before its work.
@@ -45,7 +50,7 @@ func errExists(target string) error {
 	return fmt.Errorf("%s already exists; name another file with -o, or overwrite it with --force", target)
 }
 
-// CreateOutfile creates the file under its temporary name. The caller must call Discard, which does
+// CreateOutfile creates the file, without its name. The caller must call Discard, which does
 // nothing after Commit.
 func CreateOutfile(target string, force bool) (*Outfile, error) {
 	return createOutfile(target, force, 0o644)
@@ -70,12 +75,20 @@ func createOutfile(target string, force bool, mode fs.FileMode) (*Outfile, error
 			return nil, err
 		}
 	}
-	name := filepath.Join(filepath.Dir(target), "."+filepath.Base(target)+"."+rand.Text()[:8]+".part")
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if f := unnamed(filepath.Dir(target), mode); f != nil {
+		return &Outfile{target: target, force: force, file: f}, nil
+	}
+	part := partOf(target)
+	f, err := os.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
 		return nil, err
 	}
-	return &Outfile{target: target, force: force, file: f}, nil
+	return &Outfile{target: target, force: force, file: f, part: part}, nil
+}
+
+// partOf returns a temporary name for a file.
+func partOf(target string) string {
+	return filepath.Join(filepath.Dir(target), "."+filepath.Base(target)+"."+rand.Text()[:8]+".part")
 }
 
 // Write implements io.Writer.
@@ -92,15 +105,33 @@ func (o *Outfile) Commit() error {
 	if err := f.Sync(); err != nil {
 		return err
 	}
+	if o.part == "" {
+		err := name(f, o.target)
+		switch {
+		case err == nil:
+			o.file = nil
+			return f.Close()
+		case !errors.Is(err, fs.ErrExist):
+			return err
+		case !o.force:
+			return errExists(o.target)
+		}
+		// Only a file with a name can replace another one.
+		part := partOf(o.target)
+		if err := name(f, part); err != nil {
+			return err
+		}
+		o.part = part
+	}
 	if err := f.Close(); err != nil {
 		return err
 	}
 	if !o.force {
 		// os.Link fails if the target exists, where os.Rename would replace it.
-		switch err := os.Link(f.Name(), o.target); {
+		switch err := os.Link(o.part, o.target); {
 		case err == nil:
 			o.file = nil
-			return os.Remove(f.Name())
+			return os.Remove(o.part)
 		case errors.Is(err, fs.ErrExist):
 			return errExists(o.target)
 		}
@@ -109,21 +140,21 @@ func (o *Outfile) Commit() error {
 			return err
 		}
 	}
-	if err := os.Rename(f.Name(), o.target); err != nil {
+	if err := os.Rename(o.part, o.target); err != nil {
 		return err
 	}
 	o.file = nil
 	return nil
 }
 
-// Discard removes the file with the temporary name.
+// Discard removes the file.
 func (o *Outfile) Discard() {
 	if o.file == nil {
 		return
 	}
 	o.file.Close()
-	if !o.direct {
-		os.Remove(o.file.Name())
+	if o.part != "" {
+		os.Remove(o.part)
 	}
 	o.file = nil
 }

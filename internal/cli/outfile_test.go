@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
@@ -36,7 +37,20 @@ func writeOut(t *testing.T, target, text string, force bool) error {
 	return o.Commit()
 }
 
+// TestOutfile writes files without a name until they are complete, where the system has them, and with a temporary one.
 func TestOutfile(t *testing.T) {
+	t.Run("unnamed", testOutfile)
+	named(t)
+	t.Run("named", testOutfile)
+}
+
+// named makes files have temporary names, as on systems that have no others.
+func named(t *testing.T) {
+	t.Cleanup(func() { unnamed = createUnnamed })
+	unnamed = func(string, fs.FileMode) *os.File { return nil }
+}
+
+func testOutfile(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a")
 	content := func() string {
@@ -76,6 +90,12 @@ func TestOutfile(t *testing.T) {
 
 // TestOutfileThatAppears checks that Commit keeps a file that another program made after CreateOutfile.
 func TestOutfileThatAppears(t *testing.T) {
+	t.Run("unnamed", testOutfileThatAppears)
+	named(t)
+	t.Run("named", testOutfileThatAppears)
+}
+
+func testOutfileThatAppears(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a")
 	o, err := CreateOutfile(path, false)

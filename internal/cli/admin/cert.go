@@ -152,6 +152,9 @@ func (r *certRevokeCommand) Run(c *cli.Console) error {
 		if err := s.Keys.Revoke(ctx, r.ID, r.Reason); err != nil {
 			return err
 		}
+		if r.Reason == keys.ReasonHold {
+			return r.From.Answer(c, map[string]int64{"held": r.ID}, "Certificate %d is on hold.\n", r.ID)
+		}
 		return r.From.Answer(c, map[string]int64{"revoked": r.ID}, "Certificate %d is revoked.\n", r.ID)
 	})
 }

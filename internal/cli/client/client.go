@@ -289,6 +289,7 @@ var hints = map[string]string{
 // decryptHints has advice that is other for decryption.
 var decryptHints = map[string]string{
 	"parameters_required":         "--originator names a file with the certificate of the sender",
+	"invalid_certificate":         "--cert takes the number of a certificate of the user that the message was encrypted for; 0 is one that opens it",
 	"content_required":            "the file is empty",
 	"max_request_length_exceeded": "the message is larger than the server allows; with --key this program decrypts it",
 }

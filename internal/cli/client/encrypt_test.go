@@ -137,6 +137,9 @@ func TestDecryptOfflineRefuses(t *testing.T) {
 	t.Chdir(dir)
 	newPerson(t, dir, "anna", suite.GOST2012x256, 40)
 	newPerson(t, dir, "boris", suite.GOST2012x256, 40)
+	if err := os.Mkdir("sub", 0o700); err != nil {
+		t.Fatal(err)
+	}
 	tamgatest.WriteFile(t, "doc", strings.Repeat("the document ", 100_000))
 	must(t, "encrypt doc --offline --to anna.pem --algorithm Kuznyechik")
 	message := tamgatest.ReadFile(t, "doc.p7m")
@@ -166,7 +169,7 @@ func TestDecryptOfflineRefuses(t *testing.T) {
 		{"decrypt doc.p7m -o new --key anna.p12", "--key-password-file"},
 		{"decrypt doc.p7m" + key, "doc already exists"},
 		{"decrypt anna.pem" + key, "does not end with .p7m, .p7e, .enc; name the output with -o"},
-		{"decrypt .p7m" + key, "does not end with"},
+		{"decrypt p7m" + key, "does not end with"},
 		{"decrypt doc.p7m missing.p7m --force" + key, "1 of 2 files are not decrypted"},
 		{"decrypt doc.p7m ./doc.p7m --force" + key, "same output"},
 		{"decrypt doc.p7m text.p7m -o new" + key, "-o names the output of one file"},
@@ -192,6 +195,12 @@ func TestDecryptOfflineRefuses(t *testing.T) {
 	tamgatest.WriteFile(t, "inner.p7m", string(message))
 	if out := must(t, "decrypt inner.p7m --json"+key); out != fmt.Sprintf(`{"input":"inner.p7m","file":"inner","type":"CMS","bytes":%d,"integrity":"Verified"}`+"\n", 1_300_000) {
 		t.Error(out)
+	}
+	for _, name := range []string{"sub/.p7m", "sub/...p7m"} { // an ending alone, and dots that would lead to another directory
+		tamgatest.WriteFile(t, name, string(message))
+		if out := must(t, "decrypt "+name+" --force"+key); !strings.HasPrefix(out, "sub/document: written, ") {
+			t.Errorf("%s: %s", name, out)
+		}
 	}
 	if info, err := os.Stat("inner"); err != nil || info.Mode() != 0o600 {
 		t.Errorf("%v %v", info, err)
@@ -394,5 +403,28 @@ func TestDecryptAnswers(t *testing.T) {
 	}
 	if got := string(tamgatest.ReadFile(t, "m")); got != "ABC" {
 		t.Error(got)
+	}
+}
+
+// TestHeldCertificate: a certificate that is put on hold is not called revoked, and a decryption with another one says what
+// --cert takes.
+func TestHeldCertificate(t *testing.T) {
+	s := tamgatest.Start(t)
+	rsa, gost := s.Cert("rsa-2048", false), s.Cert("gost2012-256", false)
+	document, message := filepath.Join(s.Dir, "doc"), filepath.Join(s.Dir, "doc.p7m")
+	tamgatest.WriteFile(t, document, "the document")
+	must(t, "encrypt "+document+" --to "+s.Path(gost.PEM)+" --data "+s.Dir)
+	r := command(t, "", fmt.Sprint("decrypt ", message, " --force --cert ", rsa.ID, " --data ", s.Dir))
+	if r.Failure == nil || !strings.Contains(r.Failure.Error(), "that the message was encrypted for; 0 is one that opens it") {
+		t.Errorf("a certificate that is no recipient: %v", r.Failure)
+	}
+	for reason, want := range map[string]string{"6": fmt.Sprintf("Certificate %d is on hold.\n", rsa.ID), "4": fmt.Sprintf("Certificate %d is revoked.\n", gost.ID)} {
+		id := rsa.ID
+		if reason == "4" {
+			id = gost.ID
+		}
+		if out := s.Command("cert", "revoke", fmt.Sprint(id), "--reason", reason); out != want {
+			t.Errorf("reason %s: %q, want %q", reason, out, want)
+		}
 	}
 }

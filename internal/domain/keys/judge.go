@@ -86,7 +86,7 @@ func refuse(c *Certificate, at time.Time) error {
 	switch {
 	case c.Outside && !c.RevokedAt.IsZero():
 		// The stored status is only for display. The authority is asked again below.
-	case !c.RevokedAt.IsZero() && !c.RevokedAt.After(at) && c.Reason == reasonHold:
+	case !c.RevokedAt.IsZero() && !c.RevokedAt.After(at) && c.Reason == ReasonHold:
 		return fault.Newf(fault.InvalidCertificate, "certificate %d is on hold since %s", c.ID, c.RevokedAt.UTC().Format(day))
 	case !c.RevokedAt.IsZero() && !c.RevokedAt.After(at):
 		return fault.Newf(fault.InvalidCertificate, "certificate %d was revoked on %s", c.ID, c.RevokedAt.UTC().Format(day))

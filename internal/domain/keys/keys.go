@@ -496,7 +496,7 @@ func (s *Service) certificate(r CertificateRecord) (*Certificate, error) {
 	}
 	now := s.Now()
 	switch {
-	case !c.RevokedAt.IsZero() && c.Reason == reasonHold:
+	case !c.RevokedAt.IsZero() && c.Reason == ReasonHold:
 		c.Status = Hold
 	case !c.RevokedAt.IsZero():
 		c.Status = Revoked
@@ -508,7 +508,8 @@ func (s *Service) certificate(r CertificateRecord) (*Certificate, error) {
 	return c, nil
 }
 
-const reasonHold = 6 // certificateHold
+// ReasonHold is the reason of a revocation that can be undone: certificateHold.
+const ReasonHold = 6
 
 // end returns the first moment at which a certificate is not valid any more: notAfter is
 // in whole seconds, and that last second is still valid.

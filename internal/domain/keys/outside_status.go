@@ -75,7 +75,7 @@ func (s *Service) Refresh(ctx context.Context) error {
 				silent[issuer] = true
 				failed = append(failed, fmt.Errorf("keys: certificate %d: %w", c.ID, err))
 			}
-			if !st.RevokedAt.IsZero() && st.Reason != reasonHold {
+			if !st.RevokedAt.IsZero() && st.Reason != ReasonHold {
 				again = hopeless
 			}
 			st.DueAt = s.Now().Add(again)

@@ -91,7 +91,7 @@ func checkStatus(c *Certificate, o StatusOrder) error {
 	switch {
 	case c.Outside:
 		return fault.Newf(fault.WrongOperation, "certificate %d was issued by another authority: have it revoked there", c.ID)
-	case o.Status == Revoked && (!authority.ValidReason(o.Reason) || o.Reason == reasonHold):
+	case o.Status == Revoked && (!authority.ValidReason(o.Reason) || o.Reason == ReasonHold):
 		return fault.Newf(fault.InvalidParameters, "revocation reason %d: want 0 to 5, 9 or 10", o.Reason)
 	case utf8.RuneCountInString(o.Comment) > maxComment:
 		return fault.Newf(fault.InvalidParameters, "the comment is too long: at most %d characters", maxComment)
@@ -109,7 +109,7 @@ func (s *Service) setStatus(ctx context.Context, c *Certificate, o StatusOrder) 
 	case Revoked:
 		err = s.Authority.Revoke(ctx, c.X509.SerialNumber, o.Reason, s.Now())
 	case Hold:
-		err = s.Authority.Revoke(ctx, c.X509.SerialNumber, reasonHold, s.Now())
+		err = s.Authority.Revoke(ctx, c.X509.SerialNumber, ReasonHold, s.Now())
 	default:
 		err = s.Authority.Unhold(ctx, c.X509.SerialNumber)
 	}
