@@ -78,6 +78,7 @@ func TestSignAgain(t *testing.T) {
 			b.press(`input[name=certificate][value="` + strconv.FormatInt(certificate.ID, 10) + `"]`)
 			b.press(`main details summary`)
 			b.press(`input[name=stamp]`)
+			b.press(`input[name=stamp_where][value=hand]`)
 			b.fill(`input[name=stamp_left]`, "33")
 			b.drop(`input[name=file]`, "a.pdf", string(tamgatest.PDFOf(2000)), "a.txt", "text")
 			for _, pin := range []string{"wrong", "wrong again"} {
@@ -212,6 +213,17 @@ func TestStamp(t *testing.T) {
 	if x, y := value[int](b, left), value[int](b, bottom); x <= 15 || y <= 15 {
 		t.Errorf("after dragging, the stamp is at %d, %d mm", x, y)
 	}
+	// What is dragged is the mark of the chosen certificate, in its proportions, and the place is the person's now.
+	const shown = `(i => [i.complete && i.naturalWidth > 0, i.src === document.querySelector("[name=certificate]:checked").dataset[document.querySelector("[name=stamp_form]:checked").value],
+		Math.round(100 * i.getBoundingClientRect().width / i.getBoundingClientRect().height), document.querySelector("[name=stamp_where]:checked").value].join())(document.querySelector("[data-box] img"))`
+	if got := value[string](b, shown); got != "true,true,280,hand" {
+		t.Errorf("the dragged mark is %s", got)
+	}
+	b.press(`input[name=stamp_form][value=compact]`)
+	if got := value[string](b, shown); got != "true,true,500,hand" {
+		t.Errorf("the dragged compact mark is %s", got)
+	}
+	b.check("sign-stamp-dragged")
 	x := value[int](b, left)
 	b.press(`main form button:not([type])`)
 	b.wait(`main a[href^="/signed/document/"]`)
