@@ -7,8 +7,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-
-	"tamga/sig/pdf/stamp"
 )
 
 // Limits of a search for a place. They are for one document, so that a search ends early on pages that are made to
@@ -43,8 +41,15 @@ func newSearcher(f *file) *searcher {
 	return &searcher{file: f, operators: maxPainted, glyphs: maxGlyphs, pixels: maxPixels, pages: maxSearched, fonts: map[int]*inkFont{}}
 }
 
+// ground takes what a page paints, in default user space; see [stamp.Ground].
+type ground interface {
+	Ink(r [4]float64)
+	Word(r [4]float64)
+	Fill()
+}
+
 // ink says what a page paints: its content and its annotations. more reports whether another page may be asked for.
-func (s *searcher) ink(p *page, word string, g *stamp.Ground) (more bool, err error) {
+func (s *searcher) ink(p *page, word string, g ground) (more bool, err error) {
 	f := s.file
 	s.word = withoutSpaces(word)
 	in := &painter{searcher: s, ground: g, state: graphics{ctm: unmoved, clip: everywhere, width: 1, miter: 10, scale: 1}}
@@ -158,7 +163,7 @@ type graphics struct {
 // painter reads one content stream and those that it calls.
 type painter struct {
 	*searcher
-	ground    *stamp.Ground
+	ground    ground
 	resources dict
 	state     graphics
 	saved     []graphics

@@ -7,9 +7,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"image"
+	"math"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"tamga/internal/judge"
 	"tamga/sig"
 	"tamga/sig/budget"
 	"tamga/sig/pdf/stamp"
@@ -137,4 +142,115 @@ func FuzzInk(f *testing.F) {
 			t.Errorf("%d bytes stay held", kept)
 		}
 	})
+}
+
+// boxes collects what a page paints.
+type boxes struct {
+	list []bounds
+	full bool
+}
+
+func (b *boxes) Ink(r [4]float64) { b.list = append(b.list, r) }
+func (b *boxes) Word([4]float64)  {}
+func (b *boxes) Fill()            { b.full = true }
+
+// TestInk compares the boxes of made pages with their pictures by MuPDF: each pixel with ink is in a box.
+func TestInk(t *testing.T) {
+	tools := judge.PDF(t)
+	mupdf := judge.Renderers(t)[0]
+	count := 100
+	switch {
+	case testing.Short():
+		count = 40
+	case os.Getenv("TAMGA_TEST_FULL_FAULTS") != "":
+		count = 2000
+	}
+	inks, boxed := 0, 0
+	for _, p := range paintedPages(count) {
+		data := p.build()
+		resolution := 72
+		if strings.Contains(p.entries, "14400") {
+			resolution = 6
+		}
+		picture := mupdf.Draw(t.Context(), t, tools.Dir, data, resolution).Pages[0]
+		f := opened(t, data)
+		at, err := f.page(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b boxes
+		if _, err := newSearcher(f).ink(at, "", &b); err != nil || b.full {
+			t.Errorf("%s: %v, unknown %v", p.name, err, b.full)
+		}
+		f.close()
+		covered := image.NewGray(picture.Rect)
+		for _, r := range b.list {
+			fillPixels(covered, at, r, float64(resolution)/72)
+		}
+		missed, first := 0, image.Point{}
+		for y := range picture.Rect.Dy() {
+			for x := range picture.Rect.Dx() {
+				if picture.Pix[y*picture.Stride+x] >= inkLevel {
+					continue
+				}
+				if inks++; covered.GrayAt(x, y).Y == 0 {
+					if missed == 0 {
+						first = image.Pt(x, y)
+					}
+					missed++
+				}
+			}
+		}
+		for _, v := range covered.Pix {
+			if v != 0 {
+				boxed++
+			}
+		}
+		if missed > 0 {
+			t.Errorf("%s: %d pixels with ink are in no box, the first at %v of %v", p.name, missed, first, picture.Rect.Size())
+			if keep := os.Getenv("TAMGA_SCREENSHOTS"); keep != "" {
+				os.WriteFile(filepath.Join(keep, p.name+".pdf"), data, 0o600)
+			}
+		}
+	}
+	t.Logf("%d pixels with ink in boxes of %d", inks, boxed)
+	if boxed > 4*inks {
+		t.Errorf("the boxes have %d pixels, %d of them with ink", boxed, inks)
+	}
+}
+
+// fillPixels marks the pixels of a picture of a page that a box in default user space touches, and those beside them.
+func fillPixels(m *image.Gray, p *page, r bounds, scale float64) {
+	media, crop, unit := ordered(p.stamp.MediaBox), ordered(p.stamp.CropBox), p.stamp.UserUnit
+	if media[0] == media[2] {
+		media = bounds{0, 0, 612, 792}
+	}
+	if p.stamp.CropBox == [4]float64{} {
+		crop = media
+	}
+	if unit == 0 {
+		unit = 1
+	}
+	crop = crop.cut(media)
+	out := nowhere
+	w, h := crop[2]-crop[0], crop[3]-crop[1]
+	for _, c := range [][2]float64{{r[0], r[1]}, {r[2], r[3]}} {
+		x, y := min(max(c[0], -1e6), 1e6)-crop[0], min(max(c[1], -1e6), 1e6)-crop[1]
+		switch p.stamp.Rotate {
+		case 0:
+			out.add(x, h-y)
+		case 90:
+			out.add(y, x)
+		case 180:
+			out.add(w-x, y)
+		case 270:
+			out.add(h-y, w-x)
+		}
+	}
+	pixel := func(v float64, d int) int { return int(math.Floor(min(max(v*unit*scale, -10), 1e5))) + d }
+	for y := max(0, pixel(out[1], -1)); y <= min(pixel(out[3], 1), m.Rect.Dy()-1); y++ {
+		for x := max(0, pixel(out[0], -1)); x <= min(pixel(out[2], 1), m.Rect.Dx()-1); x++ {
+			m.Pix[y*m.Stride+x] = 255
+		}
+	}
 }

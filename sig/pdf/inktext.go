@@ -18,6 +18,8 @@ type textState struct {
 	leading, rise   float64
 	mode            int
 	line, matrix    matrix
+	// slack is how far to the left the position may be, in text space: the widths of characters that are not known.
+	slack float64
 }
 
 // glyph is a character of text at its place, for the search for a word.
@@ -52,7 +54,7 @@ func (p *painter) textOperator(op string) {
 	v, ok := p.number()
 	switch op {
 	case "BT":
-		t.line, t.matrix = unmoved, unmoved
+		t.line, t.matrix, t.slack = unmoved, unmoved, 0
 	case "Tc":
 		if ok {
 			t.character = v
@@ -92,7 +94,7 @@ func (p *painter) textOperator(op string) {
 		}
 	case "Tm":
 		if v, ok := p.numbers(6); ok {
-			t.line, t.matrix = matrix(v), matrix(v)
+			t.line, t.matrix, t.slack = matrix(v), matrix(v), 0
 		}
 	case "T*":
 		p.newLine(0, -t.leading)
@@ -131,7 +133,7 @@ func (p *painter) textOperator(op string) {
 func (p *painter) newLine(x, y float64) {
 	t := &p.state.text
 	t.line = matrix{1, 0, 0, 1, x, y}.times(t.line)
-	t.matrix = t.line
+	t.matrix, t.slack = t.line, 0
 }
 
 // move moves the text position, by x if the font is written horizontally and else by y.
@@ -182,6 +184,9 @@ func (p *painter) show(s text) {
 		if !f.wide && code == ' ' {
 			advance += t.word
 		}
+		if f.guessed(code) {
+			t.slack += math.Abs(width*t.size) + math.Abs(t.character)
+		}
 		down := -t.size + t.character
 		p.move(advance, down)
 	}
@@ -205,6 +210,9 @@ func (p *painter) showGlyph(f *inkFont, code int, width float64, place matrix) {
 	}
 	if f.unknown {
 		b[2] = max(b[2], f.box[2])
+	}
+	if t.slack > 0 && t.size != 0 && !f.vertical {
+		b[0] -= t.slack / math.Abs(t.size)
 	}
 	box := place.of(b)
 	if m := t.mode & 3; m == 1 || m == 2 {
@@ -250,12 +258,21 @@ func (f *inkFont) widthOf(code int) float64 {
 	if w, ok := f.widths[code]; ok {
 		return w
 	}
-	if f.standard != nil && f.encoding != nil && code < 256 {
+	if f.standard != nil && f.encoding != nil && code < 256 && !f.guessed(code) {
 		if w, ok := f.standard.Width(f.encoding[code]); ok {
 			return w
 		}
 	}
 	return f.width
+}
+
+// guessed reports whether the width of a character is one of several possible ones, of which widthOf returns the largest.
+func (f *inkFont) guessed(code int) bool {
+	if f.unknown {
+		return true
+	}
+	_, ok := f.widths[code]
+	return !ok && f.kind != "Type0" && f.kind != "Type3" && len(f.widths) == 0 && (code < 0x20 || code > 0x7e || f.standard == nil)
 }
 
 // rune returns the character that a code means, 0 if it is not known.
