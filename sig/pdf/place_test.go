@@ -4,9 +4,12 @@ package pdf
 
 import (
 	"bytes"
+	"compress/zlib"
 	"encoding/base64"
 	"fmt"
 	"image"
+	"image/draw"
+	"image/jpeg"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -405,6 +408,113 @@ func TestPlaceBeside(t *testing.T) {
 		dy := max(0, height-float64(m.box.Max.Y)-test.at[1], test.at[1]-(height-float64(m.box.Min.Y)))
 		if near := math.Hypot(dx, dy) < 100; near != test.beside {
 			t.Errorf("%s: the mark is at %v, the word at %v", test.name, m.box, test.at)
+		}
+	}
+}
+
+// scanned draws a page with lines of dark marks inside of margins, on paper that is not clean.
+func scanned(w, h int, margins image.Rectangle) *image.Gray {
+	m := image.NewGray(image.Rect(0, 0, w, h))
+	r := rand.New(rand.NewPCG(1, 2))
+	for y := range h {
+		for x := range w {
+			v := 232 + r.IntN(20)
+			if image.Pt(x, y).In(margins) && y/12%3 == 0 && x/7%5 != 0 {
+				v = 40 + r.IntN(40)
+			}
+			m.Pix[y*m.Stride+x] = uint8(v)
+		}
+	}
+	return m
+}
+
+// TestPlaceOnScan: a scan that can be decoded has its own margins, any other gets a sheet.
+func TestPlaceOnScan(t *testing.T) {
+	tools := judge.PDF(t)
+	mupdf := judge.Renderers(t)[0]
+	_, signer := party(t)
+	const w, h = 620, 877
+	below := scanned(w, h, image.Rect(60, 60, 560, 640)) // free at the bottom
+	everywhere := scanned(w, h, image.Rect(0, 0, w, h))
+	gray := func(m *image.Gray) string { return string(m.Pix) }
+	bits := func(m *image.Gray, invert byte) string {
+		var b []byte
+		for y := range h {
+			row := make([]byte, (w+7)/8)
+			for x := range w {
+				if m.GrayAt(x, y).Y > 128 {
+					row[x/8] |= 0x80 >> (x % 8)
+				}
+			}
+			for i := range row {
+				row[i] ^= invert
+			}
+			b = append(b, row...)
+		}
+		return string(b)
+	}
+	jpegOf := func(m image.Image) string {
+		var b bytes.Buffer
+		if err := jpeg.Encode(&b, m, &jpeg.Options{Quality: 80}); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	colour := image.NewRGBA(below.Rect)
+	draw.Draw(colour, colour.Rect, below, image.Point{}, draw.Src)
+	deflate := func(s string) string {
+		var b bytes.Buffer
+		z := zlib.NewWriter(&b)
+		z.Write([]byte(s))
+		z.Close()
+		return b.String()
+	}
+	runs := func(s string) string {
+		var b strings.Builder
+		for len(s) > 0 {
+			n := min(len(s), 128)
+			b.WriteByte(byte(n - 1))
+			b.WriteString(s[:n])
+			s = s[n:]
+		}
+		return b.String() + "\x80"
+	}
+	rgb := func() string {
+		var b []byte
+		for _, v := range below.Pix {
+			b = append(b, v, v, v)
+		}
+		return string(b)
+	}()
+	for _, test := range []struct {
+		name, entries, data string
+		added               bool
+	}{
+		{"gray", "/ColorSpace /DeviceGray /BitsPerComponent 8", gray(below), false},
+		{"deflated", "/ColorSpace /DeviceRGB /BitsPerComponent 8 /Filter /FlateDecode", deflate(rgb), false},
+		{"bits", "/ColorSpace /DeviceGray /BitsPerComponent 1", bits(below, 0), false},
+		{"inverted bits", "/ColorSpace /DeviceGray /BitsPerComponent 1 /Decode [1 0]", bits(below, 0xff), false},
+		{"JPEG", "/ColorSpace /DeviceGray /BitsPerComponent 8 /Filter /DCTDecode", jpegOf(below), false},
+		{"JPEG in colour", "/ColorSpace /DeviceRGB /BitsPerComponent 8 /Filter [/DCTDecode]", jpegOf(colour), false},
+		{"full", "/ColorSpace /DeviceGray /BitsPerComponent 8 /Filter /DCTDecode", jpegOf(everywhere), true},
+		{"another filter", "/ColorSpace /DeviceGray /BitsPerComponent 8 /Filter /RunLengthDecode", runs(gray(below)), true},
+		{"cut off", "/ColorSpace /DeviceGray /BitsPerComponent 8", gray(below)[:1000], true},
+		{"a JPEG of another size", "/Width 600 /Height 800 /ColorSpace /DeviceGray /BitsPerComponent 8 /Filter /DCTDecode", jpegOf(scanned(300, 300, image.Rect(0, 0, 300, 300))), true},
+	} {
+		entries := test.entries
+		if !strings.Contains(entries, "/Width") {
+			entries += fmt.Sprintf(" /Width %d /Height %d", w, h)
+		}
+		data := paintedPage{entries: "/Resources <</XObject <</Im 104 0 R>>>>", content: "q 595 0 0 842 0 0 cm /Im Do Q",
+			objects: map[int]string{104: streamObject("/Type /XObject /Subtype /Image "+entries, test.data)}}.build()
+		signed, err := sigtest.Try(t, New(), signer, &sig.Job{Document: bytes.NewReader(data), Params: anywhere("")})
+		if err != nil {
+			t.Errorf("%s: %v", test.name, err)
+			continue
+		}
+		m, ok := judgePlace(t, test.name, mupdf.Draw(t.Context(), t, tools.Dir, data, 72), mupdf.Draw(t.Context(), t, tools.Dir, signed, 72), paper)
+		if ok && m.added != test.added {
+			t.Errorf("%s: a sheet was added: %v", test.name, m.added)
 		}
 	}
 }
