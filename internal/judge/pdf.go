@@ -78,6 +78,30 @@ func (p *PDFTools) QPDFShow(file string, args ...string) (string, error) {
 	return p.run(p.qpdf, append(args, file)...)
 }
 
+// Rewritten returns the document as other programs write what it shows: Ghostscript and Cairo, with fonts, forms and
+// clips of their own.
+func (p *PDFTools) Rewritten(document []byte) map[string][]byte {
+	p.t.Helper()
+	in := p.Write("in.pdf", document)
+	list := map[string][]byte{}
+	for name, args := range map[string][]string{
+		"Ghostscript": {"gs", "-q", "-dSAFER", "-dNOPAUSE", "-dBATCH", "-sDEVICE=pdfwrite", "-sOutputFile=" + filepath.Join(p.Dir, "out.pdf"), in},
+		"Cairo":       {"pdftocairo", "-pdf", in, filepath.Join(p.Dir, "out.pdf")},
+	} {
+		program, err := exec.LookPath(args[0])
+		if err != nil {
+			missing(p.t, "the "+args[0]+" program is not installed")
+		}
+		if _, err := p.run(program, args[1:]...); err != nil {
+			continue // it refuses the document
+		}
+		if list[name], err = os.ReadFile(filepath.Join(p.Dir, "out.pdf")); err != nil {
+			p.t.Fatal(err)
+		}
+	}
+	return list
+}
+
 // CheckQPDF checks the structure of a document with qpdf. password may be empty.
 func (p *PDFTools) CheckQPDF(document []byte, password string) error {
 	p.t.Helper()

@@ -165,57 +165,78 @@ func TestInk(t *testing.T) {
 	case os.Getenv("TAMGA_TEST_FULL_FAULTS") != "":
 		count = 2000
 	}
-	inks, boxed := 0, 0
-	for _, p := range paintedPages(count) {
+	var sum inkSum
+	for i, p := range paintedPages(count) {
 		data := p.build()
 		resolution := 72
 		if strings.Contains(p.entries, "14400") {
 			resolution = 6
 		}
-		picture := mupdf.Draw(t.Context(), t, tools.Dir, data, resolution).Pages[0]
-		f := opened(t, data)
-		at, err := f.page(0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var b boxes
-		if _, err := newSearcher(f).ink(at, "", &b); err != nil || b.full {
-			t.Errorf("%s: %v, unknown %v", p.name, err, b.full)
-		}
-		f.close()
-		covered := image.NewGray(picture.Rect)
-		for _, r := range b.list {
-			fillPixels(covered, at, r, float64(resolution)/72)
-		}
-		missed, first := 0, image.Point{}
-		for y := range picture.Rect.Dy() {
-			for x := range picture.Rect.Dx() {
-				if picture.Pix[y*picture.Stride+x] >= inkLevel {
-					continue
-				}
-				if inks++; covered.GrayAt(x, y).Y == 0 {
-					if missed == 0 {
-						first = image.Pt(x, y)
-					}
-					missed++
-				}
-			}
-		}
-		for _, v := range covered.Pix {
-			if v != 0 {
-				boxed++
-			}
-		}
-		if missed > 0 {
-			t.Errorf("%s: %d pixels with ink are in no box, the first at %v of %v", p.name, missed, first, picture.Rect.Size())
-			if keep := os.Getenv("TAMGA_SCREENSHOTS"); keep != "" {
-				os.WriteFile(filepath.Join(keep, p.name+".pdf"), data, 0o600)
+		sum.compare(t, mupdf, tools.Dir, p.name, data, resolution)
+		if i%4 == 0 && resolution == 72 {
+			for program, rewritten := range tools.Rewritten(data) {
+				sum.compare(t, mupdf, tools.Dir, p.name+" by "+program, rewritten, resolution)
 			}
 		}
 	}
-	t.Logf("%d pixels with ink in boxes of %d", inks, boxed)
-	if boxed > 4*inks {
-		t.Errorf("the boxes have %d pixels, %d of them with ink", boxed, inks)
+	t.Logf("%d pages, %d pixels with ink in boxes of %d", sum.pages, sum.inks, sum.boxed)
+	if sum.boxed > 4*sum.inks || sum.pages < count {
+		t.Errorf("%d pages, whose boxes have %d pixels, %d of them with ink", sum.pages, sum.boxed, sum.inks)
+	}
+}
+
+// inkSum counts what was compared, in pixels.
+type inkSum struct{ pages, inks, boxed int }
+
+// compare compares the boxes of the first page of a document with its picture.
+func (s *inkSum) compare(t *testing.T, mupdf judge.Renderer, dir, name string, data []byte, resolution int) {
+	t.Helper()
+	drawing := mupdf.Draw(t.Context(), t, dir, data, resolution)
+	if len(drawing.Pages) == 0 {
+		t.Errorf("%s: %s", name, drawing.Complaint)
+		return
+	}
+	picture := drawing.Pages[0]
+	f := opened(t, data)
+	defer f.close()
+	at, err := f.page(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b boxes
+	if _, err := newSearcher(f).ink(at, "", &b); err != nil || b.full {
+		t.Errorf("%s: %v, unknown %v", name, err, b.full)
+	}
+	covered := image.NewGray(picture.Rect)
+	for _, r := range b.list {
+		fillPixels(covered, at, r, float64(resolution)/72)
+	}
+	s.pages++
+	missed, first := 0, image.Point{}
+	for y := range picture.Rect.Dy() {
+		for x := range picture.Rect.Dx() {
+			if picture.Pix[y*picture.Stride+x] >= inkLevel {
+				continue
+			}
+			if s.inks++; covered.GrayAt(x, y).Y == 0 {
+				if missed == 0 {
+					first = image.Pt(x, y)
+				}
+				missed++
+			}
+		}
+	}
+	for _, v := range covered.Pix {
+		if v != 0 {
+			s.boxed++
+		}
+	}
+	if missed == 0 {
+		return
+	}
+	t.Errorf("%s: %d pixels with ink are in no box, the first at %v of %v", name, missed, first, picture.Rect.Size())
+	if keep := os.Getenv("TAMGA_SCREENSHOTS"); keep != "" {
+		os.WriteFile(filepath.Join(keep, name+".pdf"), data, 0o600)
 	}
 }
 
