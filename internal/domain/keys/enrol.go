@@ -15,6 +15,7 @@ import (
 	"golang.org/x/crypto/cryptobyte"
 	"golang.org/x/crypto/cryptobyte/asn1"
 
+	"tamga/internal/domain/audit"
 	"tamga/internal/domain/authority"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/notify"
@@ -122,6 +123,23 @@ func (s *Service) CreateRequest(ctx context.Context, a Act, asked CertificateOrd
 	if err := s.guard(ctx, a, action); err != nil {
 		return nil, err
 	}
+	return s.ask(ctx, a, a.Who.UserID, asked)
+}
+
+// RequestFor is CreateRequest for an operator, who asks for a first or a further certificate of a user. The access policy of
+// the user holds. Confirmations are of what users order themselves.
+func (s *Service) RequestFor(ctx context.Context, operator audit.Principal, userID string, asked CertificateOrder) (*Request, error) {
+	if asked.Renew != "" {
+		return nil, fault.New(fault.WrongOperation, "an operator does not renew certificates: their keys may have PINs of the user")
+	}
+	if err := s.Policy.Permit(ctx, userID, policy.CreateRequest); err != nil {
+		return nil, err
+	}
+	return s.ask(ctx, Act{Who: operator}, userID, asked)
+}
+
+// ask makes a key and a request of a user, for whom an act is permitted.
+func (s *Service) ask(ctx context.Context, a Act, userID string, asked CertificateOrder) (*Request, error) {
 	if err := s.checkNewPIN(asked.PIN); err != nil {
 		return nil, err
 	}
@@ -133,7 +151,6 @@ func (s *Service) CreateRequest(ctx context.Context, a Act, asked CertificateOrd
 	if err != nil {
 		return nil, err
 	}
-	userID := a.Who.UserID
 	// Checked again in the transaction. This first check avoids making a key in vain.
 	if err := s.mayAsk(ctx, userID); err != nil {
 		return nil, err

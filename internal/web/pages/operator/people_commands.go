@@ -528,6 +528,13 @@ func (a *API) certificateCommands() []command {
 		})},
 		{name: "certificate-hold", operation: "RevokeCertificate", effects: does(effect.EndsAccess), plain: true, undo: "certificate-unhold", about: aboutOne, do: on(func(ctx context.Context, id int64, _ rest.Form) error { return service.Revoke(ctx, id, reasonHold) })},
 		{name: "certificate-unhold", operation: "UnholdCertificate", effects: does(effect.GivesAccess), plain: true, about: aboutOne, do: on(func(ctx context.Context, id int64, _ rest.Form) error { return service.Unhold(ctx, id) })},
+		{name: "request-new", operation: "CreateRequest", effects: does(effect.GivesAccess), tab: "/certificates", do: silent(func(ctx context.Context, who audit.Principal, o *object, _ rest.Form) error {
+			q, err := service.RequestFor(ctx, who, o.ID, keys.CertificateOrder{})
+			if err == nil {
+				rest.Detail(ctx, fmt.Sprintf("request %d", q.ID))
+			}
+			return err
+		})},
 		{name: "request-approve", operation: "ApproveRequest", effects: does(effect.GivesAccess), page: true, about: aboutRequest, more: a.compared, do: func(ctx context.Context, o *object, f rest.Form) (*made, error) {
 			if len(differing(o.parts)) > 0 && f.Get("seen") != "yes" {
 				return nil, fault.New(fault.InvalidParameters, "nothing was done: tick that you have compared the name with a document")

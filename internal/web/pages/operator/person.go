@@ -481,7 +481,11 @@ func (a *API) personRequests(ctx context.Context, _ audit.Principal, u user.Info
 		}
 		t.Rows = append(t.Rows, r)
 	}
-	return t, nil
+	waits := slices.ContainsFunc(list, func(q *keys.Request) bool { return q.Status == keys.Pending && q.Type == keys.ForCertificate })
+	if !waits && a.Keys.PINRules().Mode != keys.PINRequired {
+		t.Commands, err = a.acts(ctx, objectOf(u), "request-new")
+	}
+	return t, err
 }
 
 func (a *API) personOperations(ctx context.Context, _ audit.Principal, u user.Info) (table, error) {

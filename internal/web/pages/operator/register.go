@@ -12,6 +12,7 @@ import (
 	"tamga/internal/domain/contact"
 	"tamga/internal/domain/effect"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/keys"
 	"tamga/internal/domain/signin"
 	"tamga/internal/domain/user"
 	"tamga/internal/web/pages/view"
@@ -35,7 +36,7 @@ func (a *API) registration() command {
 			{name: "sure", kind: kindMany, choices: []pick{{Value: "yes", Key: "register.sure"}}}},
 		more: func(ctx context.Context, _ *object) ([]field, error) {
 			f, err := a.groupField(ctx)
-			return []field{f, a.firstPasswords(), a.firstMethods()}, err
+			return []field{f, a.firstPasswords(), a.firstMethods(), a.firstCertificate()}, err
 		},
 		blames: a.blameRegistration,
 		do:     a.register,
@@ -76,6 +77,15 @@ func (a *API) firstMethods() field {
 		if slices.Contains([]string{"mydss", "otpviasms", "otpviaemail", "oath", "passkey"}, m.Route) {
 			f.choices = append(f.choices, pick{Value: m.Route, Key: "register.method." + m.Route})
 		}
+	}
+	return f
+}
+
+// firstCertificate asks whether a certificate is requested at once. Where each key has a PIN, only its person requests one.
+func (a *API) firstCertificate() field {
+	f := field{name: "certificate", kind: kindMany}
+	if a.Keys.PINRules().Mode != keys.PINRequired {
+		f.choices = []pick{{Value: "yes", Key: "register.asks"}}
 	}
 	return f
 }
@@ -210,6 +220,9 @@ func (a *API) afterRegistration(ctx context.Context, id string, f rest.Form) (st
 	}
 	for _, m := range methods {
 		steps = append(steps, step{"method-add-" + m, url.Values{"level": {"2"}}, ""})
+	}
+	if f.Get("certificate") == "yes" { // after the name that it is for
+		steps = append(steps, step{"request-new", nil, strings.TrimSpace(surname + " " + given)})
 	}
 	switch password {
 	case firstShown:

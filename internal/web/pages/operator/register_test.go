@@ -34,6 +34,10 @@ func TestRegistration(t *testing.T) {
 	signs := pagetest.New(t, w.Server)
 	signs.Shows(signs.SignIn("/start", "lebedeva", password), "button") // the second step
 
+	// A certificate is requested at once. The key of such a request has no PIN.
+	p = b.Shows(b.Post(at, url.Values{"surname": {"Котова"}, "given": {"Вера"}, "login": {"kotova"}, "group": {"Default"}, "certificate": {"yes"}}), "The person is registered", "Request a certificate</h3>")
+	b.Shows(b.Get(b.Find(p, regexp.MustCompile(`href="(/operator/people/[0-9a-f-]{36})"`))[1]+"/certificates"), "Котова Вера", "/certificate-hold?of=")
+
 	// What another person has is said at its field, with the person.
 	form.Set("login", "other")
 	form.Set("phone", "")
@@ -67,4 +71,32 @@ func TestRegistrationWaits(t *testing.T) {
 	}
 	second := pagetest.Operator(w, tamgatest.TwoGroup)
 	second.Shows(second.Get("/operator/approvals"), "ResetPassword")
+}
+
+// TestRegistrationRequests checks that the request for a certificate of a registration waits where an operator decides, and
+// that the person is registered when it is refused.
+func TestRegistrationRequests(t *testing.T) {
+	t.Parallel()
+	w := tamgatest.StartUMS(t, "--set", "certificates.approval=operator")
+	b := pagetest.Operator(w, w.Dev.Operator.Login)
+	form := url.Values{"surname": {"Котова"}, "given": {"Вера"}, "login": {"kotova"}, "group": {"Default"}, "certificate": {"yes"}}
+	p := b.Shows(b.Post("/operator/people/new", form), "The person is registered", "Request a certificate</h3>")
+	b.Shows(b.Get("/operator/requests"), "Котова Вера")
+	// Another one is refused while it waits.
+	person := b.Find(p, regexp.MustCompile(`href="(/operator/people/[0-9a-f-]{36})"`))[1]
+	b.Is(b.SendCommand(person+"/request-new", nil), 400, "waits")
+}
+
+// TestRegistrationRequestFails checks that a person is registered whose certificate cannot be requested, and that the page
+// says so.
+func TestRegistrationRequestFails(t *testing.T) {
+	t.Parallel()
+	w := tamgatest.StartUMS(t, "--set", "pin.mode=Required")
+	b := pagetest.Operator(w, w.Dev.Operator.Login)
+	if p := b.Shows(b.Get("/operator/people/new")); strings.Contains(p.Text, `name="certificate"`) {
+		t.Error("a certificate is offered although its key needs a PIN")
+	}
+	p := b.Shows(b.Post("/operator/people/new", url.Values{"surname": {"Котова"}, "given": {"Вера"}, "login": {"kotova"}, "group": {"Default"}, "certificate": {"yes"}}),
+		"The person is registered", `class="disc warn"`, "PIN")
+	b.Shows(b.Get(b.Find(p, regexp.MustCompile(`href="(/operator/people/[0-9a-f-]{36})"`))[1]), "kotova")
 }
