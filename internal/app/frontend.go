@@ -10,9 +10,11 @@ import (
 	"net"
 	"os"
 	"os/user"
+	"path/filepath"
 	"strconv"
 
 	"tamga/internal/config"
+	"tamga/internal/files"
 )
 
 // FrontEndUID returns the number of the user that the TLS front end runs as
@@ -30,6 +32,38 @@ func FrontEndUID(c *config.Config) (int, error) {
 		return 0, fmt.Errorf("gost_tls.front_end_user: %w", err)
 	}
 	return strconv.Atoi(u.Uid)
+}
+
+// FrontEndMayEnter walks the path of the socket as the user of the front end. It returns the directory that this user
+// may not enter, and an error that says so. Access control lists are not known here.
+func FrontEndMayEnter(c *config.Config) (dir string, err error) {
+	uid, err := FrontEndUID(c)
+	if err != nil || uid == 0 {
+		return "", err
+	}
+	groups := map[int]bool{}
+	if u, err := user.LookupId(strconv.Itoa(uid)); err == nil {
+		if ids, err := u.GroupIds(); err == nil {
+			for _, id := range ids {
+				if n, err := strconv.Atoi(id); err == nil {
+					groups[n] = true
+				}
+			}
+		}
+	}
+	path, err := filepath.Abs(c.Path(c.GOSTTLS.Socket))
+	if err != nil {
+		return "", err
+	}
+	for dir = filepath.Dir(path); ; dir = filepath.Dir(dir) {
+		info, err := os.Stat(dir)
+		if err == nil && !files.MayEnter(info, uid, groups) {
+			return dir, fmt.Errorf("the user %s of the front end may not enter %s (%s)", c.GOSTTLS.FrontEndUser, dir, info.Mode())
+		}
+		if filepath.Dir(dir) == dir {
+			return "", nil
+		}
+	}
 }
 
 // ListenFrontEnd opens the socket of the TLS front end. The service trusts the client

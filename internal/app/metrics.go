@@ -160,9 +160,7 @@ func (s *state) read() {
 	s.holders = s.services.holders.States(asking)
 	stop()
 	for _, h := range s.holders {
-		if h.Err != nil {
-			s.services.log.Warn("a holder of private keys is not ready", "holder", h.Name, "error", h.Err)
-		}
+		s.services.watch.note(part{"holder", h.Name}, h.Err)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), stateTime)
 	defer cancel()

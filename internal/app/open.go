@@ -46,7 +46,7 @@ import (
 // database. The caller closes the result.
 func Open(ctx context.Context, c *config.Config, purpose Purpose, log *slog.Logger) (*Base, error) {
 	o := &opener{
-		Base:    &Base{Config: c, log: log, metrics: prometheus.NewRegistry(), certificate: &atomic.Pointer[tls.Certificate]{}},
+		Base:    &Base{Config: c, log: log, watch: watchOf(log), metrics: prometheus.NewRegistry(), certificate: &atomic.Pointer[tls.Certificate]{}},
 		purpose: purpose, status: noEvidence{},
 	}
 	err := steps{
@@ -101,7 +101,6 @@ type opener struct {
 	customized     fs.FS // the installation's own templates; nil: none
 	templates      *notify.Templates
 	recipients     recipients
-	senders        []notify.Notifier
 	callbackStore  *confirm.Callbacks // nil: the installation makes no callbacks
 	follower       operation.Follower
 	cancels        *confirm.Canceller
@@ -230,7 +229,7 @@ func (o *opener) makeMessages(context.Context) (err error) {
 		Store: store.Outbox{DB: o.DB}, Vault: o.ring, Templates: o.templates,
 		Notifiers: o.senders, Listeners: o.Webhooks,
 		Preferences: notify.ByPolicy{Policies: o.Policies}, Recipients: o.recipients, Now: o.DB.Now, Rand: rand.Reader,
-		Delivered: countMessages(o.metrics),
+		Delivered: countMessages(o.metrics, o.watch),
 		Failed:    func(err error) { o.log.Error("delivering messages", "error", err) },
 	})
 	return err

@@ -25,13 +25,16 @@ import (
 )
 
 // countMessages returns a function that counts attempts to send messages.
-func countMessages(registry prometheus.Registerer) func(channel notify.Channel, outcome string) {
+func countMessages(registry prometheus.Registerer, watch *Watch) func(channel notify.Channel, outcome string, failed error) {
 	delivered := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "tamga_messages_total", Help: "Attempts at messages, by channel and outcome (sent, retried, dead, expired).",
 	}, []string{"channel", "outcome"})
 	registry.MustRegister(delivered)
-	return func(channel notify.Channel, outcome string) {
+	return func(channel notify.Channel, outcome string, failed error) {
 		delivered.WithLabelValues(string(channel), outcome).Inc()
+		if name := partOf(channel); name != "" && (failed != nil || outcome == "sent") {
+			watch.note(part{Kind: name}, failed)
+		}
 	}
 }
 

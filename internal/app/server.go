@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
 	"tamga/internal/adapter/blob"
 	"tamga/internal/adapter/store"
@@ -238,12 +239,14 @@ func (m *serverMaker) makeReadiness(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	ready := rest.NewReadiness(m.log,
+	ready := rest.NewReadiness(m.noted,
 		rest.Need{Name: "database", Check: m.DB.Ping},
 		rest.Need{Name: "documents", Check: m.storage.Storage.Ready},
+		rest.Need{Name: "disk", Check: slowly(m.checkDisks, diskLife, time.Now)},
 		rest.Need{Name: "keys", Check: m.holders.Ready},
 		rest.Need{Name: "clock", Check: m.checkClock},
 		rest.Need{Name: "release", Check: closed.check})
+	m.metrics.MustRegister(&partsCollector{m.watch, ready, m.Disks()})
 	metrics := rest.MetricsPage(m.metrics)
 	rest.Health(m.mux, ready, metrics)
 	var served rest.Switch

@@ -85,6 +85,8 @@ type Base struct {
 	Operations   *operation.Service
 
 	log       *slog.Logger
+	watch     *Watch
+	senders   []notify.Notifier // of messages
 	ring      *vault.Ring
 	reach     *reach.Service
 	passwords *password.Hasher

@@ -108,7 +108,13 @@ func (s *Server) answer(ctx context.Context, endpoints []endpoint) error {
 		return err
 	}
 	defer s.services.depart()
-	go func() { defer close(working); s.work(workCtx) }()
+	go func() {
+		defer close(working)
+		var observing sync.WaitGroup
+		observing.Go(func() { s.observe(workCtx) })
+		s.work(workCtx)
+		observing.Wait()
+	}()
 
 	failed := make(chan error, len(endpoints))
 	var servers []*http.Server
@@ -173,16 +179,17 @@ func NewLogger(w io.Writer, c *config.Config) *slog.Logger {
 	return NewLoggerAt(new(slog.LevelVar), w, c)
 }
 
-// NewLoggerAt is NewLogger with a level that may change later. It sets the level.
+// NewLoggerAt is NewLogger with a level that may change later. It sets the level. An outage that meets many requests
+// and loops is few lines: see Watch.
 func NewLoggerAt(at *slog.LevelVar, w io.Writer, c *config.Config) *slog.Logger {
 	var level slog.Level
 	_ = level.UnmarshalText([]byte(c.Log.Level)) // Validate has checked it
 	at.Set(level)
 	options := &slog.HandlerOptions{Level: at}
 	if c.Log.Format == "text" {
-		return slog.New(slog.NewTextHandler(w, options))
+		return slog.New(newWatching(slog.NewTextHandler(w, options)))
 	}
-	return slog.New(slog.NewJSONHandler(w, options))
+	return slog.New(newWatching(slog.NewJSONHandler(w, options)))
 }
 
 // The heap of a server may grow to leastHeap, and to three times the live memory, before garbage

@@ -4,8 +4,11 @@ package app
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
+
+	"tamga/internal/domain/fault"
 )
 
 // task is work that is done every minute.
@@ -36,6 +39,21 @@ func (s *Server) work(ctx context.Context) {
 	s.repeat(ctx, s.tasks...)
 }
 
+// ended notes the result of a task. An outage is the outage of what is away, not of each task.
+func (s *Server) ended(task string, err error) {
+	var outage *fault.Outage
+	if errors.As(err, &outage) {
+		s.services.log.Warn(task, "error", err)
+		return
+	}
+	if err != nil { // once a minute, with the tasks
+		s.services.log.Error(task, "error", err)
+		s.services.watch.mark(part{"task", task}, err)
+		return
+	}
+	s.services.watch.note(part{"task", task}, nil)
+}
+
 // repeat runs the tasks every minute, one after the other, and logs their errors.
 func (s *Server) repeat(ctx context.Context, tasks ...task) {
 	tick := time.NewTicker(time.Minute)
@@ -46,9 +64,11 @@ func (s *Server) repeat(ctx context.Context, tasks ...task) {
 			return
 		case <-tick.C:
 			for _, t := range tasks {
-				if err := t.do(ctx); err != nil && ctx.Err() == nil {
-					s.services.log.Error(t.name, "error", err)
+				err := t.do(ctx)
+				if ctx.Err() != nil {
+					return
 				}
+				s.ended(t.name, err)
 			}
 		}
 	}

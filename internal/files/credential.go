@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 )
 
 // credentials is the variable by which a service manager names the directory with the secrets that it
@@ -36,12 +37,35 @@ func exists(file string) bool {
 	return err == nil
 }
 
-// readableByOthers reports whether other users can read a file. The mode of a credential does not say so:
-// its directory is closed, and the mode shows the mask of an access control list or the group of a
-// container.
-func readableByOthers(file string, mode os.FileMode) bool {
+// readableByOthers reports whether other users can read a file. A group of this process may read it: containers get
+// their secrets so. The mode of a credential says nothing: its directory is closed, and the mode shows the mask of an
+// access control list.
+func readableByOthers(file string, info os.FileInfo) bool {
 	dir := os.Getenv(credentials)
-	return ModeOfOthers(mode) != 0 && (dir == "" || filepath.Dir(file) != filepath.Clean(dir))
+	if dir != "" && filepath.Dir(file) == filepath.Clean(dir) {
+		return false
+	}
+	mode := ModeOfOthers(info.Mode())
+	if mode&0o037 == 0 && mode != 0 && ownGroup(info) {
+		return false
+	}
+	return mode != 0
+}
+
+// ownGroup reports whether the group of a file is one of this process, and not that of root.
+func ownGroup(info os.FileInfo) bool {
+	_, gid, known := ownerOf(info)
+	if !known || gid == 0 {
+		return false
+	}
+	groups, err := os.Getgroups()
+	return gid == os.Getegid() || err == nil && slices.Contains(groups, gid)
+}
+
+// Replaceable reports whether other users can replace files in a directory. They cannot on a read-only file system,
+// or where the sticky bit leaves files to their owners, as in volumes of secrets of containers.
+func Replaceable(dir string, info os.FileInfo) bool {
+	return ModeOfOthers(info.Mode())&0o022 != 0 && info.Mode()&os.ModeSticky == 0 && !readOnly(dir)
 }
 
 // ModeOfOthers returns what a mode permits to the group and to other users. On Windows it permits
@@ -51,4 +75,18 @@ func ModeOfOthers(mode os.FileMode) os.FileMode {
 		return 0
 	}
 	return mode.Perm() & 0o077
+}
+
+// MayEnter reports whether the mode of a directory lets a user with these groups enter it.
+func MayEnter(info os.FileInfo, uid int, groups map[int]bool) bool {
+	owner, group, known := ownerOf(info)
+	switch {
+	case !known:
+		return true
+	case owner == uid:
+		return info.Mode()&0o100 != 0
+	case groups[group]:
+		return info.Mode()&0o010 != 0
+	}
+	return info.Mode()&0o001 != 0
 }

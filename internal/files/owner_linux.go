@@ -15,3 +15,9 @@ func ownerOf(info os.FileInfo) (uid, gid int, known bool) {
 	}
 	return int(s.Uid), int(s.Gid), true
 }
+
+// readOnly reports whether a file is on a read-only file system.
+func readOnly(file string) bool {
+	var s syscall.Statfs_t
+	return syscall.Statfs(file, &s) == nil && s.Flags&syscall.MS_RDONLY != 0
+}

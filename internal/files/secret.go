@@ -62,7 +62,7 @@ func OwnSecretBytes(file, what string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", what, err)
 	}
-	if readableByOthers(file, info.Mode()) {
+	if readableByOthers(file, info) {
 		return nil, fmt.Errorf("%s: %s can be read by others: chmod 600 it", what, file)
 	}
 	return ReadSecretBytes(file, what)
@@ -75,7 +75,7 @@ func OwnFile(file, what string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", what, err)
 	}
-	if readableByOthers(file, info.Mode()) {
+	if readableByOthers(file, info) {
 		return nil, fmt.Errorf("%s: %s can be read by other users; run: chmod 600 %[2]s", what, file)
 	}
 	if info.Size() > MaxSecret {

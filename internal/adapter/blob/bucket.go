@@ -317,7 +317,7 @@ func away(ctx context.Context, err error) error {
 	if err == nil || errors.Is(ctx.Err(), context.Canceled) || !passing(err) && !errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	return &fault.Outage{Message: "the storage of documents is not available now; try again later", Err: err}
+	return &fault.Outage{Message: "the storage of documents is not available now; try again later", Err: err, Part: "documents"}
 }
 
 // passing reports whether another attempt may succeed: after an error of the connection, and after

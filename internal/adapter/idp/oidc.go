@@ -112,6 +112,12 @@ func (p *OIDC) Title() string {
 	return p.o.Title
 }
 
+// Probe requests the provider's configuration, which a sign-in needs.
+func (p *OIDC) Probe(ctx context.Context) error {
+	_, err := oidc.NewProvider(oidc.ClientContext(ctx, p.client), p.o.Issuer)
+	return err
+}
+
 // open requests the provider's configuration once.
 func (p *OIDC) open(ctx context.Context) (*oidc.Provider, error) {
 	p.mu.Lock()

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	gomail "github.com/wneessen/go-mail"
+	"github.com/wneessen/go-mail/smtp"
 
 	"tamga/internal/domain/contact"
 	"tamga/internal/domain/notify"
@@ -111,6 +112,22 @@ func (n *Notifier) Send(ctx context.Context, m notify.Message) error {
 	if err != nil {
 		return err
 	}
+	return n.connected(ctx, func(client *gomail.Client, session *smtp.Client) error {
+		err := client.SendWithSMTPClient(session, message)
+		if message.IsDelivered() {
+			return nil // an error afterwards changes nothing
+		}
+		return judge(err)
+	})
+}
+
+// Probe implements notify.Prober: it connects, starts TLS and signs in.
+func (n *Notifier) Probe(ctx context.Context) error {
+	return n.connected(ctx, func(*gomail.Client, *smtp.Client) error { return nil })
+}
+
+// connected calls f with a session that is ready for a message.
+func (n *Notifier) connected(ctx context.Context, f func(client *gomail.Client, session *smtp.Client) error) error {
 	ctx, cancel := context.WithTimeout(ctx, n.config.Timeout)
 	defer cancel()
 	dial := &dialer{config: n.tlsConfig(), implicit: n.config.Security == TLS}
@@ -127,13 +144,11 @@ func (n *Notifier) Send(ctx context.Context, m notify.Message) error {
 	if err != nil {
 		return describe("connecting to "+n.config.Address, err)
 	}
-	err = client.SendWithSMTPClient(session, message)
-	if message.IsDelivered() {
-		// The server has accepted the message. An error while closing changes nothing.
-		client.CloseWithSMTPClient(session)
-		return nil
+	err = f(client, session)
+	if err == nil {
+		client.CloseWithSMTPClient(session) // an error while closing changes nothing
 	}
-	return judge(err)
+	return err
 }
 
 func (n *Notifier) options(dial *dialer) []gomail.Option {

@@ -153,3 +153,6 @@ func (a *APNs) forget(token string) {
 		a.token = ""
 	}
 }
+
+// Probe connects to the service.
+func (a *APNs) Probe(ctx context.Context) error { return a.reach(ctx, a.config.Endpoint) }

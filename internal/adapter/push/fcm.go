@@ -212,3 +212,6 @@ func (f *FCM) forget(token string) {
 		f.token = ""
 	}
 }
+
+// Probe connects to the service.
+func (f *FCM) Probe(ctx context.Context) error { return f.reach(ctx, f.config.Endpoint) }

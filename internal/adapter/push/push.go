@@ -27,6 +27,7 @@ import (
 	"strconv"
 	"time"
 
+	"tamga/internal/adapter/guard"
 	"tamga/internal/domain/device"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/notify"
@@ -104,6 +105,19 @@ func (n *Notifier) CheckBrowser(address string) error {
 // Channel implements notify.Notifier.
 func (n *Notifier) Channel() notify.Channel { return notify.Push }
 
+// Probe implements notify.Prober: it connects to each service.
+func (n *Notifier) Probe(ctx context.Context) error {
+	var faults []error
+	for _, r := range n.config.Routes {
+		if p, is := r.Sender.(interface {
+			Probe(ctx context.Context) error
+		}); is {
+			faults = append(faults, p.Probe(ctx))
+		}
+	}
+	return errors.Join(faults...)
+}
+
 // Send implements notify.Notifier. The address of a message comes from device.Service.
 func (n *Notifier) Send(ctx context.Context, m notify.Message) error {
 	to, ok := device.ParsePushTarget(m.To)
@@ -144,6 +158,15 @@ func newService(name string, roots *x509.CertPool) service {
 		},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
+}
+
+// reach connects to the host of an address. The address may be a secret, so the error has it not.
+func (s service) reach(ctx context.Context, address string) error {
+	transport := s.client.Transport.(*http.Transport)
+	if err := guard.Reach(ctx, address, transport.TLSClientConfig.RootCAs, transport.Proxy); err != nil {
+		return fmt.Errorf("push: %s: %w", s.name, err)
+	}
+	return nil
 }
 
 // post sends a body and returns the answer and as much of its body as arrived. Errors

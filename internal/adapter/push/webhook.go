@@ -89,3 +89,6 @@ func (w *Webhook) Send(ctx context.Context, to device.PushTarget, title string, 
 	}
 	return notify.Permanent(w.refusal(response.StatusCode, ""))
 }
+
+// Probe connects to the service.
+func (w *Webhook) Probe(ctx context.Context) error { return w.reach(ctx, w.config.URL) }

@@ -20,6 +20,7 @@ import (
 	"text/template"
 	"time"
 
+	"tamga/internal/adapter/guard"
 	"tamga/internal/domain/notify"
 )
 
@@ -331,6 +332,14 @@ func (g *Gateway) request(ctx context.Context, m notify.Message) (*http.Request,
 		request.SetBasicAuth(g.config.User, g.config.Secret)
 	}
 	return request, nil
+}
+
+// Probe implements notify.Prober: it connects to the gateway. A request could be a message.
+func (g *Gateway) Probe(ctx context.Context) error {
+	if err := guard.Reach(ctx, g.config.URL, g.config.Roots, nil); err != nil {
+		return fmt.Errorf("sms: connecting to the gateway: %w", err)
+	}
+	return nil
 }
 
 // Close closes idle connections.

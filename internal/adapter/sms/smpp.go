@@ -163,6 +163,12 @@ var permanent = map[uint32]string{
 	statusInvDest: "the number",
 }
 
+// Probe implements notify.Prober: it binds, unless a session is open.
+func (s *SMPP) Probe(ctx context.Context) error {
+	_, err := s.open(ctx)
+	return err
+}
+
 // verdict returns the error for a refusal.
 func verdict(status uint32) error {
 	if what := permanent[status]; what != "" {

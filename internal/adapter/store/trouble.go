@@ -3,6 +3,7 @@
 package store
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -85,4 +86,28 @@ func TroubleOf(err error) Trouble {
 		return Silent
 	}
 	return OtherTrouble
+}
+
+// CheckFile returns an error if the file of a SQLite database is damaged, as far as is known until ctx ends. For
+// PostgreSQL it returns nil: the server checks its files.
+func (db *DB) CheckFile(ctx context.Context) error {
+	if db.Engine() != "sqlite" {
+		return nil
+	}
+	err := db.checkFile(ctx)
+	if ctx.Err() != nil {
+		return nil // a large file
+	}
+	return err
+}
+
+// OtherOwner returns a role that owns a table of the schema while the role of this process does not belong to it, or
+// "". Such tables cannot be migrated, and the audit log gets no new partitions.
+func (db *DB) OtherOwner(ctx context.Context) (string, error) {
+	if db.Engine() == "sqlite" {
+		return "", nil
+	}
+	owner, _, err := one(ctx, db, scalar[string], `SELECT tableowner FROM pg_catalog.pg_tables
+		WHERE schemaname = current_schema() AND NOT pg_has_role(current_user, tableowner, 'MEMBER') ORDER BY tableowner LIMIT 1`)
+	return owner, err
 }

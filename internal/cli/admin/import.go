@@ -96,7 +96,7 @@ func (i *Import) Run(c *cli.Console) error {
 		operation = "CheckImport"
 	}
 	return cli.Administer(c, &i.From, operation, filepath.Base(i.File), func(ctx context.Context, s *app.Services) error {
-		if err := i.knownGroup(ctx, s); err != nil {
+		if err := i.knownGroup(ctx, c, s); err != nil {
 			return err
 		}
 		order := app.Import{Services: s, Group: i.Group, By: c.Administrator(), Remote: audit.CommandLine, Key: run.keyFile, AnyNumbers: i.Any}
@@ -117,7 +117,7 @@ func (i *Import) Run(c *cli.Console) error {
 }
 
 // knownGroup returns an error for a group of --group that is unknown, before a file of a million lines is read.
-func (i *Import) knownGroup(ctx context.Context, s *app.Services) error {
+func (i *Import) knownGroup(ctx context.Context, c *cli.Console, s *app.Services) error {
 	if i.Group == "" {
 		return nil
 	}
@@ -125,7 +125,8 @@ func (i *Import) knownGroup(ctx context.Context, s *app.Services) error {
 	if err != nil || slices.ContainsFunc(groups, func(g user.Group) bool { return g.Name == i.Group }) {
 		return err
 	}
-	return fault.Newf(fault.InvalidParameters, "--group %s: there is no such group; tamga group list prints the groups, tamga group add makes one", i.Group)
+	said := c.Text("--group %s: there is no such group; tamga group list prints the groups, tamga group add makes one", i.Group)
+	return fault.New(fault.InvalidParameters, said)
 }
 
 // all imports the records and prints the report while it does, so that memory does not grow.

@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"tamga/internal/adapter/store"
@@ -49,14 +50,14 @@ func (e *examination) files(_ context.Context, name cli.Word) {
 	seen := map[string]bool{}
 	for _, id := range slices.Sorted(maps.Keys(e.conf.MasterKeys.Files)) {
 		dir := filepath.Dir(files.Credential(e.conf.Path(e.conf.MasterKeys.Files[id])))
-		if info, err := os.Stat(dir); err == nil && !seen[dir] && files.ModeOfOthers(info.Mode())&0o022 != 0 {
+		if info, err := os.Stat(dir); err == nil && !seen[dir] && files.Replaceable(dir, info) {
 			e.fault(name, cli.Say("chmod go-w %s", dir), "other users can replace files in %s, where a master key is", dir)
 		}
 		seen[dir] = true
 	}
 }
 
-// port checks that the address can be listened on, or that a server answers there.
+// port checks that the address can be listened on, or that the service answers there.
 func (e *examination) port(ctx context.Context, name cli.Word) {
 	listener, err := net.Listen("tcp", e.conf.Listen)
 	if err == nil {
@@ -64,34 +65,40 @@ func (e *examination) port(ctx context.Context, name cli.Word) {
 		e.ok(name, "%s is free", e.conf.Listen)
 		return
 	}
-	if conn, dialErr := (&net.Dialer{Timeout: 2 * time.Second}).DialContext(ctx, "tcp", e.conf.Listen); dialErr == nil {
-		conn.Close()
-		e.ok(name, "a server listens on %s; tamga ready says whether it is this service", e.conf.Listen)
+	if !errors.Is(err, syscall.EADDRINUSE) {
+		e.fault(name, cli.Say("set listen to an address of this machine with a port that is free and, below 1024, allowed for this user"), "listen: %v", err)
 		return
 	}
-	e.fault(name, cli.Say("set listen to an address of this machine with a port that is free and, below 1024, allowed for this user"), "listen: %v", err)
+	asking, cancel := context.WithTimeout(ctx, portTime)
+	defer cancel()
+	if _, err := app.AskReady(asking, e.conf); err != nil {
+		e.fault(name, cli.Say("find the program with: ss -ltnp; stop it, or set listen to another port"), "another program than this service has %s: %v", e.conf.Listen, err)
+		return
+	}
+	e.ok(name, "the service listens on %s", e.conf.Listen)
 }
+
+// portTime bounds the question whether the service has its port.
+const portTime = 2500 * time.Millisecond
 
 // leastFree is the free space of a disk below which the doctor warns.
 const leastFree = 1 << 30
 
+// disk writes to the disks and looks at their free space.
 func (e *examination) disk(_ context.Context, name cli.Word) {
-	dirs := map[string]string{"spool_dir": e.conf.Path(e.conf.SpoolDir)}
-	if e.conf.Bucket.Endpoint == "" {
-		dirs["blob_dir"] = e.conf.Path(e.conf.BlobDir)
-	}
-	if file, ok := strings.CutPrefix(e.conf.Database, "sqlite:"); ok {
-		dirs["database"] = filepath.Dir(e.conf.Path(file))
-	}
+	dirs := app.Disks(e.conf)
 	for _, setting := range slices.Sorted(maps.Keys(dirs)) {
 		dir := dirs[setting]
-		for {
-			if _, err := os.Stat(dir); err == nil || filepath.Dir(dir) == dir {
-				break
+		free, known := app.FreeSpace(dir)
+		if err := app.CheckDisk(dir); err != nil {
+			switch {
+			case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+				e.fault(name, cli.Say("make room, or move the directory to a larger disk"), "%s: nothing can be written to %s: %v", setting, dir, err)
+			default:
+				e.fault(name, cli.Say("give the directory to the user of the service, and mount its disk for writing"), "%s: nothing can be written to %s: %v", setting, dir, err)
 			}
-			dir = filepath.Dir(dir)
+			continue
 		}
-		free, known := freeSpace(dir)
 		switch {
 		case !known:
 		case free < leastFree:
@@ -131,7 +138,7 @@ func (e *examination) production(_ context.Context, name cli.Word) {
 		e.warn(name, cli.Say("set certificates.approval: operator, or certificates.fixed_names: true"), "users get certificates of the built-in authority in any name at once")
 	}
 	if e.conf.Messages.Capture {
-		e.fault(name, cli.Say("remove messages.capture and configure a sender"), "messages are shown to every client instead of being sent")
+		e.warn(name, cli.Say("remove messages.capture and configure a sender"), "messages are shown to every client instead of being sent")
 	}
 	if u, err := url.Parse(e.conf.BaseURL()); err == nil && u.Scheme == "http" {
 		e.warn(name, cli.Say("serve public_url by https"), "people use %s without TLS", e.conf.BaseURL())
@@ -189,6 +196,9 @@ func (e *examination) said(err error) bool {
 	return err != nil && slices.ContainsFunc(e.findings, func(f cli.Finding) bool { return f.State == broken && f.Text.String() == err.Error() })
 }
 
+// databaseTime bounds a check of the database, and of the storage of documents.
+const databaseTime = 4 * time.Second
+
 // database opens the database and compares its schema.
 func (e *examination) database(ctx context.Context, name cli.Word) {
 	if file, ok := strings.CutPrefix(e.conf.Database, "sqlite:"); ok {
@@ -197,7 +207,7 @@ func (e *examination) database(ctx context.Context, name cli.Word) {
 			return
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, databaseTime)
 	defer cancel()
 	base, err := app.Open(ctx, e.conf, app.ForCommand, slog.New(slog.DiscardHandler))
 	if e.said(err) {
@@ -249,8 +259,50 @@ func (e *examination) database(ctx context.Context, name cli.Word) {
 	}
 	close = false
 	e.services = services
-	e.ok(name, "reachable, with the schema of this release")
+	before := len(e.findings)
+	e.encrypted(name)
+	checking, stop := context.WithTimeout(ctx, 2*time.Second)
+	defer stop()
+	if err := services.DB.CheckFile(checking); err != nil {
+		e.fault(name, databaseRemedies[store.DamagedFile], "%v", err)
+	}
+	if owner, err := services.DB.OtherOwner(ctx); err != nil {
+		e.fault(name, databaseRemedy(err), "%v", err)
+	} else if owner != "" {
+		e.fault(name, databaseRemedies[store.NotWholeOwner], "tables of the database belong to the role %s, so they cannot be migrated and the audit log gets no new months", owner)
+	}
+	if len(e.findings) == before {
+		e.ok(name, "reachable, with the schema of this release")
+	}
 }
+
+// encrypted looks whether connections over TCP have TLS, and whether the server must prove its name.
+func (e *examination) encrypted(name cli.Word) {
+	u, err := url.Parse(e.conf.Database)
+	if err != nil || !strings.HasPrefix(u.Scheme, "postgres") {
+		return
+	}
+	host := u.Hostname()
+	if h := u.Query().Get("host"); h != "" {
+		host = h
+	}
+	if host == "" || strings.HasPrefix(host, "/") {
+		return // a socket
+	}
+	switch u.Query().Get("sslmode") {
+	case "verify-full", "verify-ca":
+	case "disable":
+		if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+			e.warn(name, tlsRemedy, "connections to %s have no TLS", host)
+		}
+	case "":
+		e.warn(name, tlsRemedy, "the address of database has no sslmode, so TLS is used only if the server offers it, and no certificate is checked")
+	default:
+		e.warn(name, tlsRemedy, "sslmode does not check who the server is")
+	}
+}
+
+var tlsRemedy = cli.Say("add to the address of database: sslmode=verify-full&sslrootcert=FILE; or sslmode=disable for a server on this machine")
 
 func (e *examination) clock(_ context.Context, name cli.Word) {
 	if err := e.services.DB.CheckClock(e.conf.ClockOffset); err != nil {
@@ -305,7 +357,7 @@ func (e *examination) processes(ctx context.Context, name cli.Word) {
 
 // documents checks the storage of documents.
 func (e *examination) documents(ctx context.Context, name cli.Word) {
-	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, databaseTime)
 	defer cancel()
 	remedy := cli.Say("give blob_dir to the user of the service")
 	if e.conf.Bucket.Endpoint != "" {
@@ -424,62 +476,94 @@ func (e *examination) operators(ctx context.Context, name cli.Word) {
 	}
 }
 
-// networkTime is how long a service in the network may take.
-const networkTime = 5 * time.Second
+// dependencyRemedies are what to do about a service in the network, by its part.
+var dependencyRemedies = map[string]cli.Sentence{
+	"mail":       cli.Say("start the mail server, or correct messages.mail: address, security, user and password; messages wait meanwhile"),
+	"sms":        cli.Say("start the message centre, or correct messages.sms: its address, system_id and password; messages wait meanwhile"),
+	"push":       cli.Say("let this machine reach the push service, or correct messages.push; messages wait meanwhile"),
+	"sign_in":    cli.Say("start the identity provider, or correct its issuer in external; users with a login there cannot sign in"),
+	"stamps":     cli.Say("check the name, the firewall and evidence.proxy; certificates and stamps need the service"),
+	"revocation": cli.Say("check the name, the firewall and evidence.proxy; certificates and stamps need the service"),
+	"traces":     cli.Say("start the collector of traces, or correct tracing.endpoint; traces are lost meanwhile"),
+}
 
-// network reaches time-stamp services, and the responders and lists of authorities. An answer of any status
-// means that the service is reachable.
+// dependencyNames are the services for people.
+var dependencyNames = map[string]cli.Word{
+	"mail": "the mail server", "sms": "the SMS service", "push": "the push service", "sign_in": "the identity provider", "stamps": "the time-stamp service",
+	"revocation": "OCSP or revocation lists", "traces": "the collector of traces",
+}
+
+// network reaches what the installation needs in the network, all at once.
 func (e *examination) network(ctx context.Context, name cli.Word) {
 	if e.offline {
 		return
 	}
-	addresses := map[string]cli.Sentence{}
-	for _, t := range e.conf.Evidence.TSPServices {
-		addresses[t.URL] = cli.Say("the time-stamp service %s", t.Name)
-	}
-	for _, a := range e.conf.Certificates.Authorities {
-		list, err := files.Certificates(e.conf.Path(a.CertificatesFile))
-		if err != nil {
-			continue
-		}
-		for _, c := range list {
-			for _, u := range c.CRLDistributionPoints {
-				addresses[u] = cli.Say("a revocation list of %s", a.Name)
-			}
-			for _, u := range c.OCSPServers {
-				addresses[u] = cli.Say("the OCSP responder of %s", a.Name)
-			}
-		}
+	list, err := e.services.Dependencies()
+	if err != nil {
+		return // files has said it
 	}
 	if report, err := e.services.KeyReport(ctx); err == nil && len(report.Processes) > 0 {
-		addresses[e.conf.BaseURL()+"/healthz"] = cli.Say("this service at its public address")
+		list = append(list, app.Dependency{Part: "public", Setting: "public_url", Check: e.public})
 	}
-	transport := &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12}}
-	if e.conf.Evidence.Proxy != "" {
-		if proxy, err := url.Parse(e.conf.Evidence.Proxy); err == nil {
-			transport.Proxy = http.ProxyURL(proxy)
-		}
-	}
-	client := &http.Client{Transport: transport, Timeout: networkTime, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	reached := 0
-	for _, address := range slices.Sorted(maps.Keys(addresses)) {
-		if !strings.HasPrefix(address, "http://") && !strings.HasPrefix(address, "https://") {
-			continue
+	app.CheckAll(ctx, list, func(d app.Dependency, err error) {
+		switch {
+		case err == nil:
+			reached++
+		case d.Part == "public":
+			e.warn(name, cli.Say("check the name, the proxy in front and its certificate"), "this service at its public address: %v", err)
+		case d.Part == "mail" && strings.Contains(err.Error(), "STARTTLS"):
+			e.fault(name, cli.Say("switch STARTTLS on at the mail server, or set messages.mail.security: tls, or none for a server on this machine"), "%s: %v", d.Setting, err)
+		case slices.Contains([]string{"mail", "sms", "push", "sign_in"}, d.Part):
+			e.fault(name, dependencyRemedies[d.Part], "%s %s (%s): %v", dependencyNames[d.Part], d.Name, d.Setting, err)
+		default:
+			e.warn(name, dependencyRemedies[d.Part], "%s %s (%s): %v", dependencyNames[d.Part], d.Name, d.Setting, err)
 		}
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
-		var response *http.Response
-		if err == nil {
-			response, err = client.Do(request)
-		}
-		if err != nil {
-			e.warn(name, cli.Say("check the name, the firewall and evidence.proxy; certificates and stamps need the service"), "%s: %v", addresses[address], err)
-			continue
-		}
-		io.Copy(io.Discard, io.LimitReader(response.Body, 1<<10))
-		response.Body.Close()
-		reached++
-	}
+	})
 	if reached > 0 {
 		e.ok(name, "%d services are reachable", reached)
+	}
+}
+
+// public asks this service at its public address. An answer of any status means that it is reachable.
+func (e *examination) public(ctx context.Context) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, e.conf.BaseURL()+"/healthz", nil)
+	if err != nil {
+		return err
+	}
+	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12}}
+	response, err := (&http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}).Do(request)
+	if err != nil {
+		return err
+	}
+	io.Copy(io.Discard, io.LimitReader(response.Body, 1<<10))
+	return response.Body.Close()
+}
+
+// front checks that the front end for GOST-TLS reaches the socket of the service.
+func (e *examination) front(_ context.Context, name cli.Word) {
+	if e.conf.GOSTTLS.Socket == "" {
+		return
+	}
+	if dir, err := app.FrontEndMayEnter(e.conf); err != nil {
+		e.fault(name, cli.Say("run: chmod o+x %s; with systemd set RuntimeDirectoryMode=0755", dir), "gost_tls.socket: %v", err)
+		return
+	}
+	e.ok(name, "the front end can reach %s", e.conf.Path(e.conf.GOSTTLS.Socket))
+}
+
+// peers looks at the revocation lists of the authorities of operators.
+func (e *examination) peers(_ context.Context, name cli.Word) {
+	for i, file := range e.conf.OperatorCertificates.RevocationFiles {
+		lists, err := files.RevocationLists(e.conf.Path(file))
+		if err != nil {
+			continue // files has said it
+		}
+		for _, l := range lists {
+			if !time.Now().Before(l.NextUpdate) {
+				e.fault(name, cli.Say("put the present list of the authority into the file, and run: systemctl reload tamga"),
+					"operator_certificates.revocation_files[%d]: the revocation list of %s ended on %s, so no operator signs in with a certificate", i, l.Issuer, l.NextUpdate.UTC().Format(time.DateOnly))
+			}
+		}
 	}
 }

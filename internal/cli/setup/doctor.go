@@ -75,6 +75,8 @@ var checks = []struct {
 	{"production", false, (*examination).production},
 	{"tls", false, (*examination).tls},
 	{"browsers", false, (*examination).browsers},
+	{"front end", false, (*examination).front},
+	{"operators", false, (*examination).peers},
 	{"database", false, (*examination).database},
 	{"clock", true, (*examination).clock},
 	{masterKeys, true, (*examination).masterKeys},

@@ -18,6 +18,7 @@ const outagePause = 5 * time.Second
 type Outage struct {
 	Message string // for the client: what is known about the request, and what to do
 	Err     error  // the cause, for the log only
+	Part    string // of the installation that is away, for the log and metrics; "" is the database
 }
 
 // Error returns the text for the log.

@@ -139,7 +139,7 @@ func (s *Service) leases() lease.Rules {
 // attempt tries one message and records the result, even when the process is asked to
 // stop: a sent message must not be sent again.
 func (s *Service) attempt(ctx context.Context, notifier Notifier, r Record, l lease.Lease) {
-	end, outcome := s.try(ctx, notifier, r, l)
+	end, outcome, failed := s.try(ctx, notifier, r, l)
 	held, err := s.deps.Store.FinishMessage(context.WithoutCancel(ctx), r.ID, l.Token, end)
 	switch {
 	case err != nil:
@@ -147,31 +147,35 @@ func (s *Service) attempt(ctx context.Context, notifier Notifier, r Record, l le
 	case !held:
 		s.deps.Failed(fmt.Errorf("notify: message %s lost its lease: another process may have sent it too", r.ID))
 	}
-	s.deps.Delivered(r.Channel, outcome)
+	s.deps.Delivered(r.Channel, outcome, failed)
 }
 
-// try sends one message, and extends its lease meanwhile.
-func (s *Service) try(ctx context.Context, notifier Notifier, r Record, l lease.Lease) (Ending, string) {
+// try sends one message, and extends its lease meanwhile. failed is why the system that it is passed to did not take
+// it; nil also for a message that no system takes.
+func (s *Service) try(ctx context.Context, notifier Notifier, r Record, l lease.Lease) (end Ending, outcome string, failed error) {
 	if now := s.now(); !now.Before(r.ExpiresAt) {
 		text := "not delivered in its time"
 		if r.Error != "" {
 			text += ": " + r.Error
 		}
-		return Ending{State: Dead, Error: text, At: now, Wipe: true}, "expired"
+		return Ending{State: Dead, Error: text, At: now, Wipe: true}, "expired", nil
 	}
 	err := s.leases().Hold(ctx, l, func(ctx context.Context, l lease.Lease) (bool, error) {
 		return s.deps.Store.ExtendMessage(ctx, r.ID, l.Token, l.Until)
 	}, func(ctx context.Context) error { return s.send(ctx, notifier, r) })
 	now := s.now()
 	if err == nil {
-		return Ending{State: Sent, At: now, Wipe: true}, "sent"
+		return Ending{State: Sent, At: now, Wipe: true}, "sent", nil
 	}
 	text := legible(err)
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) { // this process is stopping: another one continues at once
-		return Ending{State: Pending, DueAt: now, Error: text, At: now}, "retried"
+		return Ending{State: Pending, DueAt: now, Error: text, At: now}, "retried", nil
+	}
+	if !IsPermanent(err) {
+		failed = err
 	}
 	if IsPermanent(err) || r.Attempts >= s.settings.Attempts {
-		return Ending{State: Dead, Error: text, At: now}, "dead"
+		return Ending{State: Dead, Error: text, At: now}, "dead", failed
 	}
 	pause, perr := s.pause(r.Attempts)
 	if perr != nil {
@@ -180,7 +184,7 @@ func (s *Service) try(ctx context.Context, notifier Notifier, r Record, l lease.
 	if wait := WaitOf(err); wait > pause { // a system cannot keep a message from its end
 		pause = min(wait, max(s.settings.LongestPause, pause))
 	}
-	return Ending{State: Pending, DueAt: now.Add(pause), Error: text, At: now}, "retried"
+	return Ending{State: Pending, DueAt: now.Add(pause), Error: text, At: now}, "retried", failed
 }
 
 // send sends one message. It finishes what takes no longer than SendTime even when ctx ends. A body that

@@ -70,6 +70,13 @@ type Notifier interface {
 	Send(ctx context.Context, m Message) error
 }
 
+// Prober is a Notifier that reports whether the next system takes messages, without a message. It signs in there if
+// a message would.
+type Prober interface {
+	Notifier
+	Probe(ctx context.Context) error
+}
+
 // Permanent marks err as a refusal that will not change: an address that does not exist,
 // a text that is not accepted. Permanent(nil) is nil.
 func Permanent(err error) error {

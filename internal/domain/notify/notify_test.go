@@ -123,7 +123,7 @@ func furnish(t testing.TB, o *office) {
 		Recipients:  addresses{notify.SMS: {"79260000001"}, notify.Email: {"a@b.ru", "c@d.ru"}},
 		Now:         func() time.Time { return o.now },
 		Rand:        rand.Reader,
-		Delivered: func(_ notify.Channel, outcome string) {
+		Delivered: func(_ notify.Channel, outcome string, _ error) {
 			o.mu.Lock()
 			defer o.mu.Unlock()
 			o.outcomes = append(o.outcomes, outcome)

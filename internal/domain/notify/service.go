@@ -90,8 +90,9 @@ type Deps struct {
 	Rand        io.Reader // of identifiers and pauses; safe for concurrent use
 
 	// Delivered is called for each attempt with its channel and "sent", "retried", "dead"
-	// or "expired". Failed is called with errors of the loop. Both may be nil.
-	Delivered func(channel Channel, outcome string)
+	// or "expired". failed is why the next system did not take a message that is tried again. Failed is called with
+	// errors of the loop. Both may be nil.
+	Delivered func(channel Channel, outcome string, failed error)
 	Failed    func(err error)
 }
 
@@ -119,7 +120,7 @@ func New(s Settings, d Deps) (*Service, error) {
 		n.wake[channel] = make(chan struct{}, 1)
 	}
 	if n.deps.Delivered == nil {
-		n.deps.Delivered = func(Channel, string) {}
+		n.deps.Delivered = func(Channel, string, error) {}
 	}
 	if n.deps.Failed == nil {
 		n.deps.Failed = func(error) {}

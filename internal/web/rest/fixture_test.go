@@ -211,7 +211,7 @@ func open(t *testing.T, limits Limits) *fixture {
 	}
 	mux := http.NewServeMux()
 	MountAPI(mux, "/Sign", gate, routes)
-	Health(mux, NewReadiness(log, Need{"database", func(context.Context) error { return nil }}), MetricsPage(h.reg))
+	Health(mux, NewReadiness(func(context.Context, string, error) {}, Need{"database", func(context.Context) error { return nil }}), MetricsPage(h.reg))
 	h.Server = httptest.NewUnstartedServer(nil)
 	h.Config = NewServer(Front(mux, log, NewMetrics(h.reg), nil), log)
 	h.Start()

@@ -5,7 +5,6 @@ package rest
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"net/http"
 	"strconv"
 	"sync"
@@ -31,15 +30,15 @@ type Need struct {
 // are not. After [Readiness.Drain] the answer is always 503.
 type Readiness struct {
 	parts    []*need
-	log      *slog.Logger
+	noted    func(ctx context.Context, part string, err error)
 	now      func() time.Time
 	draining atomic.Bool
 }
 
-// NewReadiness returns the readiness of a process with these needs. Their errors go to the
-// log only.
-func NewReadiness(log *slog.Logger, needs ...Need) *Readiness {
-	r := &Readiness{log: log, now: time.Now}
+// NewReadiness returns the readiness of a process with these needs. noted gets the result of each need whenever it is
+// asked for: nil if it is ready. Errors are for the log only.
+func NewReadiness(noted func(ctx context.Context, part string, err error), needs ...Need) *Readiness {
+	r := &Readiness{noted: noted, now: time.Now}
 	for _, n := range needs {
 		r.parts = append(r.parts, &need{Need: n})
 	}
@@ -70,18 +69,12 @@ type readiness struct {
 // ServeHTTP implements [http.Handler].
 func (r *Readiness) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	code, body := http.StatusOK, readiness{Status: "ready", Parts: map[string]string{}}
-	errs := make([]error, len(r.parts))
-	var looking sync.WaitGroup
-	for i, p := range r.parts {
-		looking.Go(func() { errs[i] = p.ready(request.Context(), r.now) })
-	}
-	looking.Wait()
-	for i, p := range r.parts {
-		body.Parts[p.Name] = "ready"
-		if errs[i] != nil {
-			body.Parts[p.Name] = "unavailable"
+	for i, err := range r.Look(request.Context()) {
+		name := r.parts[i].Name
+		body.Parts[name] = "ready"
+		if err != nil {
+			body.Parts[name] = "unavailable"
 			body.Status = "unavailable"
-			r.log.WarnContext(request.Context(), "not ready", "part", p.Name, "error", errs[i])
 		}
 	}
 	if r.draining.Load() {
@@ -92,6 +85,22 @@ func (r *Readiness) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 		w.Header().Set("Retry-After", strconv.Itoa(1))
 	}
 	writeJSON(w, code, body)
+}
+
+// Look returns the results of all needs, in their order. They are not older than readyLife and take readyTime at most.
+func (r *Readiness) Look(ctx context.Context) []error {
+	errs := make([]error, len(r.parts))
+	var looking sync.WaitGroup
+	for i, p := range r.parts {
+		looking.Go(func() { errs[i] = p.ready(ctx, r.now) })
+	}
+	looking.Wait()
+	for i, p := range r.parts {
+		if ctx.Err() == nil { // otherwise the caller has gone, and nothing is known
+			r.noted(ctx, p.Name, errs[i])
+		}
+	}
+	return errs
 }
 
 // need is a Need with the result of its last check.

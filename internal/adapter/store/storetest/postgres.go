@@ -136,9 +136,12 @@ func (g *Guarded) Socket(role, database string) string {
 }
 
 // Do runs a statement as the role that may do all, in the database postgres.
-func (c *Cluster) Do(t testing.TB, statement string) {
+func (c *Cluster) Do(t testing.TB, statement string) { t.Helper(); c.In(t, "postgres", statement) }
+
+// In is Do in another database.
+func (c *Cluster) In(t testing.TB, database, statement string) {
 	t.Helper()
-	admin, err := sql.Open("pgx", c.address("postgres"))
+	admin, err := sql.Open("pgx", c.address(database))
 	must(t, err)
 	defer admin.Close()
 	_, err = admin.ExecContext(t.Context(), statement)

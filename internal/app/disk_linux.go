@@ -2,12 +2,12 @@
 
 //go:build linux
 
-package setup
+package app
 
 import "golang.org/x/sys/unix"
 
-// freeSpace returns the free bytes of the disk of a directory, for users other than root.
-func freeSpace(dir string) (free int64, known bool) {
+// FreeSpace returns the free bytes of the disk of a directory, for users other than root.
+func FreeSpace(dir string) (free int64, known bool) {
 	var s unix.Statfs_t
 	if err := unix.Statfs(dir, &s); err != nil {
 		return 0, false
