@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -51,7 +50,7 @@ func (Decrypt) Help() string {
 
 // message is a file to decrypt.
 type message struct {
-	encryptJob
+	job
 	kind encryption.Type
 	in   *cli.Input
 }
@@ -96,12 +95,12 @@ func plainName(name string) (string, error) {
 }
 
 // open opens a message. The caller closes it.
-func (d *Decrypt) open(c *cli.Console, job encryptJob, bar *cli.Progress) (*message, error) {
-	in, err := cli.OpenInput(c.Context, job.name, c.Stdin, bar)
+func (d *Decrypt) open(c *cli.Console, j job, bar *cli.Progress) (*message, error) {
+	in, err := cli.OpenInput(c.Context, j.name, c.Stdin, bar)
 	if err != nil {
 		return nil, err
 	}
-	m := &message{encryptJob: job, in: in}
+	m := &message{job: j, in: in}
 	if m.kind, err = d.kindOf(in); err != nil {
 		in.Close()
 		return nil, err
@@ -144,7 +143,7 @@ func warn(c *cli.Console, integrity string) {
 }
 
 // there has the server decrypt.
-func (d *Decrypt) there(c *cli.Console, jobs []encryptJob, originator *x509gost.Certificate) error {
+func (d *Decrypt) there(c *cli.Console, jobs []job, originator *x509gost.Certificate) error {
 	var list []*message
 	defer func() {
 		for _, m := range list {
@@ -160,10 +159,7 @@ func (d *Decrypt) there(c *cli.Console, jobs []encryptJob, originator *x509gost.
 			return fmt.Errorf("%s is of the format %s and %s of %s; decrypt them separately", list[0].name, list[0].kind, m.name, m.kind)
 		}
 	}
-	cl, pin, err := connect(c, d.connectionFlags, d.Cert, d.Pin, d.PinFile)
-	if errors.Is(err, os.ErrNotExist) && d.Server == "" {
-		return fmt.Errorf("%w; or decrypt without a server with --key", err)
-	}
+	cl, pin, err := connect(c, d.connectionFlags, secretPIN{d.Cert, d.Pin, d.PinFile}, errors.New("or decrypt without a server with --key"))
 	if err != nil {
 		return err
 	}

@@ -63,9 +63,6 @@ func (r *recipients) name(i int) string {
 	return fmt.Sprintf("%s, %s", r.from[i], cli.Printable(r.list[i].Subject.String()))
 }
 
-// encryptJob is one file to encrypt.
-type encryptJob struct{ name, output string }
-
 // encrypted is what became of a file.
 type encrypted struct {
 	Input      string `json:"input"`
@@ -127,7 +124,7 @@ func (e *Encrypt) Run(c *cli.Console) error {
 }
 
 // named names the file of several that an error is about.
-func named(jobs []encryptJob, job encryptJob, err error) error {
+func named(jobs []job, job job, err error) error {
 	if len(jobs) == 1 {
 		return err
 	}
@@ -144,7 +141,7 @@ func printJSON[T any](c *cli.Console, done []T) error {
 }
 
 // jobs returns the files with their outputs, which do not exist or may be overwritten.
-func (e *Encrypt) jobs(c *cli.Console, kind encryption.Type) ([]encryptJob, error) {
+func (e *Encrypt) jobs(c *cli.Console, kind encryption.Type) ([]job, error) {
 	ending := ".p7m"
 	if kind == encryption.XML {
 		ending = ".enc"
@@ -152,49 +149,8 @@ func (e *Encrypt) jobs(c *cli.Console, kind encryption.Type) ([]encryptJob, erro
 	return outputs(c, e.Files, e.Output, e.Force, e.JSON, func(name string) (string, error) { return name + ending, nil })
 }
 
-// outputs returns files with their outputs. of returns the output of a file without -o.
-func outputs(c *cli.Console, names []string, output string, force, asJSON bool, of func(name string) (string, error)) ([]encryptJob, error) {
-	if len(names) > 1 && output != "" {
-		return nil, errors.New("-o names the output of one file; several files have outputs of their own")
-	}
-	jobs := make([]encryptJob, len(names))
-	taken := map[string]string{}
-	for i, name := range names {
-		if name == "-" && len(names) > 1 {
-			return nil, errors.New("standard input is read alone, not beside files")
-		}
-		to := output
-		switch {
-		case to == "" && name == "-" && cli.IsTerminal(c.Stdout):
-			return nil, errors.New("not writing the result to a terminal; name a file with -o, or force it with -o -")
-		case to == "" && name == "-":
-			to = "-"
-		case to == "":
-			var err error
-			if to, err = of(name); err != nil {
-				return nil, err
-			}
-		}
-		if to == "-" && asJSON {
-			return nil, errors.New("--json and the result would be the same output; name a file with -o")
-		}
-		if to != "-" {
-			if err := cli.CheckTarget(to, force); err != nil {
-				return nil, err
-			}
-			clean := filepath.Clean(to)
-			if other, twice := taken[clean]; twice {
-				return nil, fmt.Errorf("%s and %s have the same output, %s; take one of them alone", other, name, to)
-			}
-			taken[clean] = name
-		}
-		jobs[i] = encryptJob{name, to}
-	}
-	return jobs, nil
-}
-
 // write encrypts a file to its output. After an error there is no output file.
-func (e *Encrypt) write(c *cli.Console, job encryptJob, bar *cli.Progress, one func(content source, dst io.Writer) (int64, error)) (int64, error) {
+func (e *Encrypt) write(c *cli.Console, job job, bar *cli.Progress, one func(content source, dst io.Writer) (int64, error)) (int64, error) {
 	content, closeContent, err := openSource(c, job.name)
 	if err != nil {
 		return 0, err
@@ -304,13 +260,7 @@ func (e *Encrypt) there(c *cli.Console, bar *cli.Progress, kind encryption.Type,
 	if err != nil {
 		return nil, err
 	}
-	cl, err := newClient(c, e.connectionFlags)
-	if errors.Is(err, os.ErrNotExist) && e.Server == "" {
-		return nil, fmt.Errorf("%w; or encrypt without a server with --offline", err)
-	}
-	if err == nil {
-		err = cl.signIn(c.Context)
-	}
+	cl, _, err := connect(c, e.connectionFlags, secretPIN{}, errors.New("or encrypt without a server with --offline"))
 	if err != nil {
 		return nil, err
 	}

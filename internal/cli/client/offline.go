@@ -66,7 +66,7 @@ func (d *Decrypt) readKey(c *cli.Console) (*ownKey, error) {
 func (o *ownKey) wipe() { vault.Wipe(o.key) }
 
 // here decrypts in this program.
-func (d *Decrypt) here(c *cli.Console, jobs []encryptJob, originator *x509gost.Certificate) error {
+func (d *Decrypt) here(c *cli.Console, jobs []job, originator *x509gost.Certificate) error {
 	own, err := d.readKey(c)
 	if err != nil {
 		return err
@@ -97,7 +97,7 @@ func (d *Decrypt) here(c *cli.Console, jobs []encryptJob, originator *x509gost.C
 
 // openWith decrypts a message. The first pass checks it and keeps nothing, and the second one writes: so that no byte
 // of a message that is wrong reaches a file or another program.
-func (d *Decrypt) openWith(c *cli.Console, job encryptJob, own *ownKey, originator *x509gost.Certificate) (one outputFile, err error) {
+func (d *Decrypt) openWith(c *cli.Console, job job, own *ownKey, originator *x509gost.Certificate) (one outputFile, err error) {
 	bar := cli.NewProgress(c)
 	defer bar.Clear()
 	m, err := d.open(c, job, bar)

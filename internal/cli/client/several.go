@@ -27,25 +27,16 @@ type inputFile struct {
 }
 
 // several signs several files in one operation, each by its own type and parameters.
-func (s *Sign) several(c *cli.Console) error {
-	switch {
-	case s.Output != "":
-		return errors.New("-o names the output of one file; several files have outputs of their own, such as FILE.sig")
-	case s.Original != "":
+func (s *Sign) several(c *cli.Console, jobs []job) error {
+	if s.Original != "" {
 		return errors.New("--original is the document of one message; sign several messages one by one")
 	}
-	list := make([]*inputFile, len(s.Files))
-	outputs := map[string]string{}
-	for i, name := range s.Files {
-		f, err := s.one(c, name)
-		if err != nil {
+	list := make([]*inputFile, len(jobs))
+	for i, j := range jobs {
+		var err error
+		if list[i], err = s.one(c, j); err != nil {
 			return err
 		}
-		output := filepath.Clean(f.output)
-		if other, twice := outputs[output]; twice {
-			return fmt.Errorf("%s and %s have the same output, %s; sign one of them alone", other, name, f.output)
-		}
-		list[i], outputs[output] = f, name
 	}
 	if (s.Stamp || s.StampBeside != "") && !slices.ContainsFunc(list, func(f *inputFile) bool { return f.parameters["PdfSignatureAppearance"] != "" }) {
 		return errors.New("--stamp and --stamp-beside are for PDF signatures, and no file gets one")
@@ -73,21 +64,16 @@ func (s *Sign) together(c *cli.Console, cl *client, pin []byte, list []*inputFil
 }
 
 // one returns a file with the type and the parameters that the flags say for it.
-func (s *Sign) one(c *cli.Console, name string) (*inputFile, error) {
-	if name == "-" {
-		return nil, errors.New("standard input is signed alone, not beside files")
-	}
+func (s *Sign) one(c *cli.Console, j job) (*inputFile, error) {
 	one := *s
-	one.File = name
+	one.File = j.name
 	if err := one.chooseType(); err != nil {
 		return nil, err
 	}
-	f := &inputFile{name: name, kind: one.Type}
+	name := j.name
+	f := &inputFile{name: name, output: j.output, kind: one.Type}
 	var err error
 	if f.parameters, err = one.parameters(); err != nil {
-		return nil, err
-	}
-	if f.output, err = one.target(c); err != nil {
 		return nil, err
 	}
 	if s.Hash && !one.extends() {
@@ -131,28 +117,7 @@ func (l *lazyFile) Read(p []byte) (int, error) {
 
 // connect reads the PIN and signs in. The caller clears the PIN.
 func (s *Sign) connect(c *cli.Console) (cl *client, pin []byte, err error) {
-	return connect(c, s.connectionFlags, s.Cert, s.Pin, s.PinFile)
-}
-
-// connect reads the PIN of a certificate if one is to be read, and signs in. The caller clears the PIN.
-func connect(c *cli.Console, f connectionFlags, cert string, ask bool, pinFile string) (cl *client, pin []byte, err error) {
-	if cl, err = newClient(c, f); err != nil {
-		return nil, nil, err
-	}
-	switch {
-	case pinFile != "":
-		pin, err = files.ReadSecretBytes(pinFile, "--pin-file")
-	case ask:
-		pin, err = c.AskSecretBytes(c.Text("PIN of certificate %s: ", cli.Printable(strings.TrimSpace(cert))), "--pin-file")
-	}
-	if err == nil {
-		err = cl.signIn(c.Context)
-	}
-	if err != nil {
-		clear(pin)
-		return nil, nil, err
-	}
-	return cl, pin, nil
+	return connect(c, s.connectionFlags, secretPIN{s.Cert, s.Pin, s.PinFile}, nil)
 }
 
 // operation returns the JSON of POST /api/tamga/operations and its length in bytes.

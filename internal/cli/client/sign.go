@@ -69,21 +69,19 @@ func (Sign) Help() string {
 
 // Run checks the flags and files, signs in, sends the request and writes the answer.
 func (s *Sign) Run(c *cli.Console) error {
-	if s.JSON && s.Output == "-" {
-		return errors.New("--json and -o - write to the same output; name a file with -o")
+	jobs, err := outputs(c, s.Files, s.Output, s.Force, s.JSON, s.outputOf)
+	if err != nil {
+		return err
 	}
-	if len(s.Files) > 1 {
-		return s.several(c)
+	if len(jobs) > 1 {
+		return s.several(c, jobs)
 	}
+	output := jobs[0].output
 	s.File = s.Files[0]
 	if err := s.chooseType(); err != nil {
 		return err
 	}
 	parameters, err := s.parameters()
-	if err != nil {
-		return err
-	}
-	output, err := s.target(c)
 	if err != nil {
 		return err
 	}
@@ -111,7 +109,7 @@ func (s *Sign) Run(c *cli.Console) error {
 	err = s.exchange(c, cl, request, output)
 	var refused *refusal
 	if errors.As(err, &refused) && refused.code == "authn_method_not_confirmed" && s.confirmable(output) {
-		file, err := s.one(c, s.File)
+		file, err := s.one(c, jobs[0])
 		if err != nil {
 			return err
 		}
@@ -239,22 +237,14 @@ func sum(a, b int64) int64 {
 	return a + b
 }
 
-// target returns the name of the output file, "-" for standard output.
-func (s *Sign) target(c *cli.Console) (string, error) {
-	switch {
-	case s.Output == "-":
-		return "-", nil
-	case s.Output != "":
-		return s.Output, cli.CheckTarget(s.Output, s.Force)
-	case s.File != "-":
-		output := s.defaultOutput()
-		return output, cli.CheckTarget(output, s.Force)
-	case s.JSON:
-		return "", errors.New("--json and the signature would be the same output; name a file with -o")
-	case cli.IsTerminal(c.Stdout):
-		return "", errors.New("not writing a signature to a terminal; name a file with -o, or force it with -o -")
+// outputOf returns the output of a file without -o.
+func (s *Sign) outputOf(name string) (string, error) {
+	one := *s
+	one.File = name
+	if err := one.chooseType(); err != nil {
+		return "", err
 	}
-	return "-", nil
+	return one.defaultOutput(), nil
 }
 
 // maxHash is the largest size in bytes of a file with a hash. A hash has up to 64 bytes, its text
