@@ -127,9 +127,13 @@ func (m *serverMaker) makeSigner(context.Context) error {
 	if err != nil {
 		return err
 	}
+	formats, err := withLogo(m.Config, Formats(m.Config))
+	if err != nil {
+		return err
+	}
 	m.signer = &signing.Service{
 		Zone:    zone,
-		Formats: Formats(m.Config), Keys: m.Keys, Policy: m.Policies, Confirmation: m.Policies, Snapshots: store.Snapshots{DB: m.DB}, Spool: m.spool, Results: m.spool.Sealed(), Now: m.DB.Now, Rand: rand.Reader,
+		Formats: formats, Keys: m.Keys, Policy: m.Policies, Confirmation: m.Policies, Snapshots: store.Snapshots{DB: m.DB}, Spool: m.spool, Results: m.spool.Sealed(), Now: m.DB.Now, Rand: rand.Reader,
 		Evidence: m.network, BatchItems: m.Config.BatchItems,
 		Prepared: store.Prepared{DB: m.DB}, Blobs: blob.NewPrepared(m.storage), Container: containerCertificates,
 		TwoStep: signing.TwoStep{

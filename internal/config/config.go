@@ -302,6 +302,12 @@ type Config struct {
 		// External parts that the declaration names are never read.
 		AllowDoctype bool `yaml:"allow_doctype"`
 	} `yaml:"xml"`
+	// Signatures in PDF.
+	PDF struct {
+		// Image file (PNG, JPEG or GIF, at most 1 MiB) with the logo or the arms on the visible marks of signatures, unless a
+		// request has an image of its own or asks for a mark without one. Empty: none.
+		Logo string `yaml:"logo"`
+	} `yaml:"pdf"`
 	// Signing in two steps.
 	TwoStep struct {
 		// Whether presign, postsign and enhance need no token, because existing clients send none.

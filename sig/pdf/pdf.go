@@ -29,6 +29,7 @@ import (
 	"bytes"
 
 	"tamga/sig/cades"
+	"tamga/sig/pdf/stamp"
 )
 
 // Format makes and checks signatures in PDF.
@@ -37,8 +38,14 @@ type Format struct {
 	// data apply to the format CAdES too.
 	CMS *cades.Format
 
+	// Logo is the logo or the arms on marks of requests without an image, as [ReadLogo] returns it. Empty: none.
+	Logo string
+
 	sizes sizes // sizes of the evidence of earlier signatures
 }
+
+// ReadLogo checks an image for Logo.
+func ReadLogo(image []byte) (string, error) { return stamp.CheckLogo(image) }
 
 // New returns the format with the strictest rules for messages.
 func New() *Format { return &Format{CMS: cades.New()} }

@@ -265,6 +265,7 @@ func (m *maker) certification(t *target) (int, error) {
 // draw renders the visible stamp.
 func (m *maker) draw(t *target) (*stamp.Appearance, error) {
 	request := stampOf(m.job, &m.params)
+	request.Logo = m.format.Logo
 	request.Pages, request.Spending, request.Extend = m.file.pageCount(), m.file.spending, m.extensible()
 	found := newSearcher(m.file)
 	request.Ink = func(n int, word string, g *stamp.Ground) (bool, error) {
@@ -327,6 +328,7 @@ func (f *Format) Mark(ctx context.Context, job *sig.Job) ([]byte, error) {
 		return nil, err
 	}
 	r := stampOf(job, &p)
+	r.Logo = f.Logo
 	_, r.Spending = budget.Of(ctx, 0)
 	svg, err := stamp.Preview(r, 0, 0)
 	return svg, cmp.Or(wrongStamp(err), err)

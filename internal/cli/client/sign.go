@@ -384,7 +384,6 @@ func (s *Sign) parameters() (map[string]string, error) {
 		{"TSPAddress", tsp, s.TSP != nil},
 		{"XMLDsigType", s.XMLDSigType, s.XMLDSigType != ""},
 		{"PDFFormat", s.PDFFormat, s.PDFFormat != ""},
-		{"PdfSignatureTemplateId", "1", stamp != ""},
 		{"PdfSignatureAppearance", stamp, stamp != ""},
 		{"AuthenticatedAttributes", attributes, attributes != ""},
 		{"OriginalDocument", "", s.Original != ""}, // sent separately, as a stream

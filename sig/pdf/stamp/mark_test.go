@@ -3,9 +3,12 @@
 package stamp
 
 import (
+	"bytes"
 	"encoding/xml"
 	"errors"
 	"fmt"
+	"image"
+	"image/png"
 	"io"
 	"math"
 	"strings"
@@ -243,5 +246,47 @@ func TestVisual(t *testing.T) {
 		if got := string(visual([]rune(in))); got != want {
 			t.Errorf("%q: %q, want %q", in, got, want)
 		}
+	}
+}
+
+// TestMarkLogo: a mark has the logo of the installation, unless the request has an image or asks for none.
+func TestMarkLogo(t *testing.T) {
+	var b bytes.Buffer
+	if err := png.Encode(&b, seal(50)); err != nil {
+		t.Fatal(err)
+	}
+	logo, err := CheckLogo(b.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		template   int
+		appearance object
+		image      bool
+	}{
+		{0, object{"Place": "auto"}, true},
+		{2, object{}, true},
+		{1, object{}, false},
+		{0, object{"Content": []object{{"Text": "x"}}}, false},
+		{0, object{"Icon": object{"Image": pngOf(seal(20))}}, true},
+	} {
+		r := sample()
+		r.TemplateID, r.Logo, r.Extend = test.template, logo, true
+		a := render(t, r.with(test.appearance), a4)
+		if has := strings.Contains(a.Objects[0].Dict, "/I0"); has != test.image {
+			t.Errorf("template %d, %v: an image %v", test.template, test.appearance, has)
+		}
+	}
+	for _, wrong := range [][]byte{nil, []byte("BM no picture"), b.Bytes()[:100]} {
+		if _, err := CheckLogo(wrong); err == nil {
+			t.Errorf("%.10q is a logo", wrong)
+		}
+	}
+	large := new(bytes.Buffer)
+	if err := png.Encode(large, image.NewGray(image.Rect(0, 0, 5000, 4000))); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := CheckLogo(large.Bytes()); err == nil || !strings.Contains(err.Error(), "at most 8 million pixels") {
+		t.Errorf("20 megapixels: %v", err)
 	}
 }

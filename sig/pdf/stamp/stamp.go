@@ -12,6 +12,7 @@
 package stamp
 
 import (
+	"encoding/base64"
 	"fmt"
 	"time"
 
@@ -50,6 +51,9 @@ type Request struct {
 	Signer, Position, Serial, Reason, Location string
 	NotBefore, NotAfter, Time                  time.Time
 
+	// Logo is the logo or the arms on a mark of a request without an image, as Base64 that [CheckLogo] accepts. Empty: none.
+	Logo string
+
 	Field *Field // the existing field to fill; nil: the place comes from Appearance
 	Pages int    // number of pages of the document
 
@@ -72,6 +76,13 @@ type Appearance struct {
 	Added   *Page      // the page to add; nil: none
 	Rect    [4]float64 // default user space of that page, lower left and upper right corners; /Rect of the widget
 	Objects []Object   // the first is the Form XObject for /AP /N, the others are those that it refers to; nil: nothing to show
+}
+
+// CheckLogo checks an image for marks and returns it as [Request.Logo].
+func CheckLogo(image []byte) (string, error) {
+	text := base64.StdEncoding.EncodeToString(image)
+	_, err := convert(text, ground{colour: white}, nil)
+	return text, err
 }
 
 // Object is an indirect object of a stamp. A reference to another object of the same
@@ -192,6 +203,13 @@ func Preview(r *Request, width, height float64) ([]byte, error) {
 	return d.scene(min(width, maxLength), min(height, maxLength)).svg(), nil
 }
 
+// useLogo gives a mark without an image the one of the installation.
+func (s *settings) useLogo(r *Request) {
+	if r.Logo != "" && s.icon == nil && s.back == nil && s.content == nil && r.TemplateID != templateImage && s.template != templateImage {
+		s.icon = &picture{path: "Logo", image: r.Logo, scale: defaultScale}
+	}
+}
+
 // settle reads the parameters and returns the template that they select, 0 for none. If
 // both parameters name a template, they must agree. If neither does, the images decide.
 func settle(r *Request) (*settings, int, *ParamError) {
@@ -199,12 +217,15 @@ func settle(r *Request) (*settings, int, *ParamError) {
 		return nil, 0, &ParamError{paramTemplate, fmt.Sprintf("is %d; 1 (text), 2 (logo and text) or 3 (image) expected", r.TemplateID)}
 	}
 	if len(r.Appearance) == 0 {
-		return &settings{box: box{weight: defaultWeight, margin: defaultMargin}}, r.TemplateID, nil
+		s := &settings{box: box{weight: defaultWeight, margin: defaultMargin}}
+		s.useLogo(r)
+		return s, r.TemplateID, nil
 	}
 	s, err := readSettings(r.Appearance)
 	if err != nil {
 		return nil, 0, err
 	}
+	s.useLogo(r)
 	switch {
 	case r.TemplateID == 0 && s.template != 0:
 		return s, s.template, nil

@@ -3,8 +3,12 @@
 package sign_test
 
 import (
+	"bytes"
 	"encoding/base64"
 	"html"
+	"image"
+	"image/png"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -56,16 +60,19 @@ func TestZoneOfStamp(t *testing.T) {
 // finds its place.
 func TestMarkOfForm(t *testing.T) {
 	t.Parallel()
-	s := tamgatest.Start(t, "--set", "messages.time_zone=Europe/Moscow")
+	logo := filepath.Join(t.TempDir(), "logo.png")
+	var picture bytes.Buffer
+	if err := png.Encode(&picture, image.NewGray(image.Rect(0, 0, 40, 40))); err != nil {
+		t.Fatal(err)
+	}
+	tamgatest.WriteFile(t, logo, picture.String())
+	s := tamgatest.Start(t, "--set", "messages.time_zone=Europe/Moscow", "--set", "pdf.logo="+logo)
 	b := pagetest.New(t, s)
 	p := b.SignIn("/sign", s.Dev.User.Login, s.Dev.User.Password)
 	viewers := judge.PDFViewers(t)
 	var pictures []string
 	for _, form := range []string{"full", "compact"} {
-		found := regexp.MustCompile(`name="certificate" value="1"[^>]* data-` + form + `="data:image/svg&#43;xml;base64,([^"]*)"`).FindStringSubmatch(p.Text)
-		if found == nil {
-			found = regexp.MustCompile(`name="certificate" value="1"[^>]* data-` + form + `="data:image/svg\+xml;base64,([^"]*)"`).FindStringSubmatch(p.Text)
-		}
+		found := regexp.MustCompile(`name="certificate" value="1"[^>]* data-` + form + `="data:image/svg(?:\+|&#43;)xml;base64,([^"]*)"`).FindStringSubmatch(p.Text)
 		if found == nil {
 			t.Fatalf("the form has no %s mark", form)
 		}
@@ -73,7 +80,9 @@ func TestMarkOfForm(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		pictures = append(pictures, string(svg))
+		if pictures = append(pictures, string(svg)); !strings.Contains(string(svg), "<image ") {
+			t.Errorf("the %s mark has no logo", form)
+		}
 	}
 	text := regexp.MustCompile(`<text [^>]*>([^<]*)</text>`)
 	for i, fields := range []map[string]string{

@@ -80,7 +80,7 @@ func stampOf(fields rest.Form) (map[string]string, error) {
 	default:
 		where = stampPlaces[0]
 	}
-	appearance := map[string]any{"TemplateId": 1, "Mark": form.Name}
+	appearance := map[string]any{"Mark": form.Name}
 	switch where {
 	case "auto":
 		appearance["Place"] = "auto"
@@ -110,7 +110,7 @@ func stampOf(fields rest.Form) (map[string]string, error) {
 		return nil, fault.New(fault.InvalidParameters, "stamp: this way to find a place is not known")
 	}
 	data, err := json.Marshal(appearance)
-	return map[string]string{"PdfSignatureTemplateId": "1", "PdfSignatureAppearance": base64.StdEncoding.EncodeToString(data)}, err
+	return map[string]string{"PdfSignatureAppearance": base64.StdEncoding.EncodeToString(data)}, err
 }
 
 // Marks draws marks; see [signing.Service.Mark].
@@ -132,7 +132,6 @@ func (a *API) marksOf(ctx context.Context, certificates []view.Certificate) map[
 		m := mark{}
 		for _, form := range markForms {
 			params := maps.Clone(f.Params[signing.LevelBasic])
-			params["PdfSignatureTemplateId"] = "1"
 			params["PdfSignatureAppearance"] = base64.StdEncoding.EncodeToString([]byte(`{"Mark":"` + form.Name + `"}`))
 			svg, err := a.Marks(ctx, rest.Caller(ctx).UserID, strconv.FormatInt(c.ID, 10), f, params)
 			if err != nil {
