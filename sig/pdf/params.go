@@ -63,6 +63,7 @@ type params struct {
 	template      int       // PdfSignatureTemplateId
 	appearance    []byte    // PdfSignatureAppearance
 	password      []byte    // PDFPassword
+	logo          string    // Logo of the format
 }
 
 // Read implements sig.Format.

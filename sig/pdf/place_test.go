@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"compress/zlib"
 	"encoding/base64"
+	"encoding/hex"
 	"fmt"
 	"image"
 	"image/draw"
@@ -13,10 +14,12 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"tamga/gost/streebog"
 	"tamga/internal/judge"
 	"tamga/internal/sigtest"
 	"tamga/sig"
@@ -350,12 +353,35 @@ func TestPlaceSeveral(t *testing.T) {
 			boxes = append(boxes, m.box)
 			data, before = signed, after
 		}
-		if a, b := boxes[0], boxes[1]; a.Min.Y != b.Min.Y {
+		if name == "sheet" {
+			if keep := os.Getenv("TAMGA_SCREENSHOTS"); keep != "" {
+				os.WriteFile(filepath.Join(keep, "sheet.pdf"), data, 0o600)
+			}
+			said, err := tools.Text(data, "")
+			sum := streebog.Sum256(first)
+			if want := "Лист электронных подписей"; err != nil || !strings.Contains(said, want) || !strings.Contains(said, hex.EncodeToString(sum[:])) || strings.Count(said, want) != 1 {
+				t.Errorf("the sheet says %q: %v", said, err)
+			}
+		}
+		a, b := boxes[0], boxes[1]
+		if name == "sheet" { // the first box has the heading
+			a, b = boxes[2], boxes[3]
+		}
+		if a.Min.Y != b.Min.Y {
 			t.Errorf("%s: %v and %v are not on one line", name, a, b)
 		}
 		if r := verified(t, data, root); !r.Passed() || len(r.Signatures) != 5 {
 			t.Errorf("%s: %s", name, say(r))
 		}
+	}
+	// Marks without a place, as requests have always asked for them, are beside each other, too.
+	data := paintedPages(12)[0].build()
+	before := mupdf.Draw(t.Context(), t, tools.Dir, data, 72)
+	for i := range 3 {
+		data = signedBy(t, signer, data, sig.Params{"PdfSignatureTemplateId": "1"})
+		after := mupdf.Draw(t.Context(), t, tools.Dir, data, 72)
+		judgePlace(t, fmt.Sprint("without a place ", i+1), before, after, inkLevel)
+		before = after
 	}
 	// A full page, already signed without a mark, has no place for one.
 	signed := signedBy(t, signer, paintedPages(12)[4].build(), nil)

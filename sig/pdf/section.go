@@ -7,12 +7,14 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
+	"tamga/pki/suite"
 	"tamga/pki/x509gost"
 	"tamga/sig"
 	"tamga/sig/budget"
@@ -265,8 +267,8 @@ func (m *maker) certification(t *target) (int, error) {
 // draw renders the visible stamp.
 func (m *maker) draw(t *target) (*stamp.Appearance, error) {
 	request := stampOf(m.job, &m.params)
-	request.Logo = m.format.Logo
 	request.Pages, request.Spending, request.Extend = m.file.pageCount(), m.file.spending, m.extensible()
+	request.Digest = m.digest
 	found := newSearcher(m.file)
 	request.Ink = func(n int, word string, g *stamp.Ground) (bool, error) {
 		p, err := m.file.page(n)
@@ -285,6 +287,13 @@ func (m *maker) draw(t *target) (*stamp.Appearance, error) {
 			return stamp.Page{}, err
 		}
 		p.stamp.Signatures, _ = m.file.resolve(p.dict.get(keySheet)).(bool)
+		for _, s := range m.form.signatures {
+			if on, _ := s.onWidget.get("P").(ref); on.num == p.id.num {
+				if r, ok := m.file.rectangle(s.onWidget.get("Rect")); ok && r[0] != r[2] && r[1] != r[3] {
+					p.stamp.Taken = append(p.stamp.Taken, r)
+				}
+			}
+		}
 		return p.stamp, nil
 	})
 	switch wrong := wrongStamp(err); {
@@ -304,7 +313,7 @@ func stampOf(job *sig.Job, p *params) *stamp.Request {
 	r := &stamp.Request{
 		TemplateID: p.template, Appearance: p.appearance,
 		Signer: commonName(cert.Subject), Position: positionOf(cert.Subject), Serial: strings.ToUpper(cert.SerialHex()),
-		NotBefore: cert.NotBefore, NotAfter: cert.NotAfter, Time: job.Time, Reason: p.reason, Location: p.location,
+		NotBefore: cert.NotBefore, NotAfter: cert.NotAfter, Time: job.Time, Reason: p.reason, Location: p.location, Logo: p.logo,
 	}
 	if zone := job.Zone; zone != nil {
 		r.Time, r.NotBefore, r.NotAfter = r.Time.In(zone), r.NotBefore.In(zone), r.NotAfter.In(zone)
@@ -327,8 +336,8 @@ func (f *Format) Mark(ctx context.Context, job *sig.Job) ([]byte, error) {
 	if err := q.Reader().Err(); err != nil {
 		return nil, err
 	}
+	p.logo = f.Logo
 	r := stampOf(job, &p)
-	r.Logo = f.Logo
 	_, r.Spending = budget.Of(ctx, 0)
 	svg, err := stamp.Preview(r, 0, 0)
 	return svg, cmp.Or(wrongStamp(err), err)
@@ -344,19 +353,37 @@ func (m *maker) extensible() bool {
 	return indirect && m.params.certification == 0 && !slices.ContainsFunc(m.form.signatures, (*field).signed)
 }
 
-// addPage adds a page with a widget after the last one.
-func (m *maker) addPage(p *stamp.Page, widget ref) ref {
+// digest returns the digest of the document before this revision, as text.
+func (m *maker) digest() (string, error) {
+	size := m.job.Document.Size()
+	if err := m.file.spending.Spend(size); err != nil {
+		return "", err
+	}
+	h := suite.Streebog256.New()
+	if err := sig.HashSection(m.ctx, h, m.job.Document, 0, size); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// addPage adds a page with its content and a widget after the last one.
+func (m *maker) addPage(drawn *stamp.Appearance, widget ref) (ref, error) {
 	f, u := m.file, m.update
 	_, root := f.catalog()
 	above, _ := root.get("Pages").(ref) // extensible has seen it
 	node := f.resolveDict(above)
-	id := u.reserve()
+	content, err := m.putObjects(drawn.Sheet)
+	if err != nil {
+		return ref{}, err
+	}
+	id, box := u.reserve(), rectObject(drawn.Added.MediaBox)
 	// A page inherits what it does not have.
-	u.put(id, dict{{"Type", name("Page")}, {"Parent", f.current(above)}, {"MediaBox", rectObject(p.MediaBox)}, {"CropBox", rectObject(p.MediaBox)},
-		{"Rotate", number("0")}, {"Resources", dict{}}, {keySheet, true}, {"Annots", array{widget}}})
+	u.put(id, dict{{"Type", name("Page")}, {"Parent", f.current(above)}, {"MediaBox", box}, {"CropBox", box}, {"Rotate", number("0")},
+		{"Resources", dict{{"XObject", dict{{"Sheet", content}}}}}, {"Contents", u.add(&stream{fresh: []byte("/Sheet Do"), dict: dict{}})},
+		{keySheet, true}, {"Annots", array{widget}}})
 	u.put(f.current(above), node.with("Kids", append(slices.Clone(f.resolveArray(node.get("Kids"))), id)).with("Count", intObject(int64(f.pageCount())+1)))
 	m.added = true
-	return id
+	return id, nil
 }
 
 func commonName(n x509gost.Name) string {
@@ -471,7 +498,9 @@ func (m *maker) putField(t *target, value ref, drawn *stamp.Appearance) error {
 	d = append(d, entry{"AP", dict{{"N", shown}}})
 	t.field = &field{id: u.reserve()}
 	if drawn.Added != nil {
-		m.stamped = m.addPage(drawn.Added, t.field.id)
+		if m.stamped, err = m.addPage(drawn, t.field.id); err != nil {
+			return err
+		}
 		u.put(t.field.id, append(d, entry{"P", m.stamped}))
 		return nil
 	}
@@ -556,14 +585,20 @@ func (m *maker) putAppearance(drawn *stamp.Appearance, rect [4]float64) (ref, er
 		return u.add(&stream{fresh: []byte{}, dict: dict{{"Type", name("XObject")}, {"Subtype", name("Form")},
 			{"BBox", rectObject(box)}, {"Resources", dict{}}}}), nil
 	}
-	ids := make([]ref, len(drawn.Objects))
+	return m.putObjects(drawn.Objects)
+}
+
+// putObjects writes the objects of a stamp and returns the first.
+func (m *maker) putObjects(list []stamp.Object) (ref, error) {
+	u := m.update
+	ids := make([]ref, len(list))
 	var pairs []string
 	for i := range ids {
 		ids[i] = u.reserve()
 		pairs = append(pairs, "{"+strconv.Itoa(i)+"}", fmt.Sprintf("%d 0 R", ids[i].num))
 	}
 	numbers := strings.NewReplacer(pairs...)
-	for i, o := range drawn.Objects {
+	for i, o := range list {
 		parsed, err := lexBytes([]byte(numbers.Replace(o.Dict))).object()
 		d, ok := parsed.(dict)
 		if err != nil || !ok {

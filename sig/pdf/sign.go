@@ -51,6 +51,7 @@ func (f *Format) prepare(ctx context.Context, job *sig.Job) (*sig.Prepared, erro
 	}
 	q, p := sig.ReadFor[params](f, job)
 	r := q.ForJob(job)
+	p.logo = f.Logo
 	p.address = q.Stamper(job, r, "PDFFormat", p.format, formatCMS)
 	r.CheckHashAlgorithm(s)
 	if err := r.Err(); err != nil {

@@ -183,8 +183,12 @@ func (d *drawing) scene(width, height float64) *scene {
 
 // draw makes the objects of a stamp of the given size.
 func (d *drawing) draw(width, height float64, on sheet) []Object {
+	return d.scene(width, height).objects(on.matrix(width, height))
+}
+
+// objects makes the objects of a scene. matrix is that of its form, empty for none.
+func (s *scene) objects(matrix string) []Object {
 	var c canvas
-	s := d.scene(width, height)
 	fonts := s.write(&c)
 	var images []Object
 	if s.picture != nil {
@@ -212,9 +216,9 @@ func (d *drawing) draw(width, height float64, on sheet) []Object {
 			objects = append(objects, Object{strings.ReplaceAll(o.Dict, "{mask}", mask), bytes.Clone(o.Stream)})
 		}
 	}
-	dict := "/Type /XObject /Subtype /Form /FormType 1 /BBox [ 0 0 " + num(width) + " " + num(height) + " ]"
-	if m := on.matrix(width, height); m != "" {
-		dict += " /Matrix [ " + m + " ]"
+	dict := "/Type /XObject /Subtype /Form /FormType 1 /BBox [ 0 0 " + num(s.width) + " " + num(s.height) + " ]"
+	if matrix != "" {
+		dict += " /Matrix [ " + matrix + " ]"
 	}
 	objects[0] = deflated(dict+" /Resources <<"+resources.String()+" >>", c.Bytes())
 	return objects

@@ -254,6 +254,7 @@ func (d *drawing) ground(n int, page func(n int) (Page, error)) (g *Ground, more
 	} else if more, err = d.request.Ink(n, d.settings.beside, g); err != nil {
 		return nil, false, err
 	}
+	g.reserve()
 	for _, t := range p.Taken {
 		g.Ink(t)
 	}

@@ -60,6 +60,8 @@ type Request struct {
 	// Ink says what a page paints, for a stamp whose place is searched for, and where the word is, unless word is
 	// empty. It returns whether it can say that of more pages. nil: pages have no free place.
 	Ink func(n int, word string, g *Ground) (more bool, err error)
+	// Digest returns the digest of the document as text, for an added page. nil: the page does not name it.
+	Digest func() (string, error)
 	// Extend reports that a page may be added for a stamp that has no place on another.
 	Extend bool
 
@@ -74,6 +76,7 @@ type Request struct {
 type Appearance struct {
 	Page    int        // 0-based; the number of pages if the page is to be added
 	Added   *Page      // the page to add; nil: none
+	Sheet   []Object   // the content of that page, a Form XObject of its size and what it refers to
 	Rect    [4]float64 // default user space of that page, lower left and upper right corners; /Rect of the widget
 	Objects []Object   // the first is the Form XObject for /AP /N, the others are those that it refers to; nil: nothing to show
 }
@@ -155,9 +158,6 @@ func Render(r *Request, page func(n int) (Page, error)) (*Appearance, error) {
 	return a, nil
 }
 
-// sheetOfSignatures is the page that is added for stamps, of the size A4.
-var sheetOfSignatures = Page{MediaBox: [4]float64{0, 0, 595.28, 841.89}, Signatures: true}
-
 // anywhere searches for the place of the stamp and draws it there, or on an added page.
 func (d *drawing) anywhere(a *Appearance, page func(n int) (Page, error)) error {
 	p, found, err := d.search(page)
@@ -171,8 +171,11 @@ func (d *drawing) anywhere(a *Appearance, page func(n int) (Page, error)) error 
 		added := sheetOfSignatures
 		a.Added, p.page, p.on = &added, d.request.Pages, see(added)
 		p.width, p.height = d.natural(p.on.width - 2*edge)
-		g := newGround(p.on)
-		g.settle()
+		heading, g, err := d.listing(p.on)
+		if err != nil {
+			return err
+		}
+		a.Sheet = heading.objects("")
 		if p.at, found = g.free(p.width, p.height, true); !found {
 			return &ParamError{paramAppearance, "Place: the stamp is larger than a page"}
 		}
