@@ -133,6 +133,9 @@ func (s *Services) newPages(trial *pages.Trial, signer *signing.Service, operati
 	if s.own.passkeys != nil {
 		d.Account.Passkeys = s.own.passkeys
 	}
+	if s.browsers != nil {
+		d.Account.Browsers, d.Account.BrowserKey = s.browsers, s.browserKey
+	}
 	return pages.New(s.pageSettings(trial), d)
 }
 

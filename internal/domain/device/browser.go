@@ -197,7 +197,7 @@ func (s *Browsers) Add(ctx context.Context, who audit.Principal, o BrowserOrder)
 	}
 	name := notify.OneLine(o.Name)
 	if name == "" || len([]rune(name)) > maxName {
-		return fault.Newf(fault.InvalidParameters, "name: want 1 to %d characters", maxName)
+		return fault.Newf(fault.InvalidParameters, "name: want 1 to %d characters that can be printed", maxName)
 	}
 	return s.changes.Run(ctx, who, who.UserID, func(ctx context.Context) error {
 		have, err := s.of(ctx, who.UserID)

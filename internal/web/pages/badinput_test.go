@@ -14,6 +14,7 @@ import (
 
 	"tamga/internal/tamgatest"
 	"tamga/internal/tamgatest/pagetest"
+	"tamga/internal/web/pages/view"
 	"tamga/internal/web/rest/look"
 )
 
@@ -30,7 +31,7 @@ func walk(b *pagetest.Browser, starts ...string) map[string]bool {
 	for len(starts) > 0 && len(seen) < 400 {
 		at := starts[0]
 		starts = starts[1:]
-		if seen[at] || strings.HasPrefix(at, "/reference/") || at == "/openapi.json" || strings.HasPrefix(at, look.Folder) {
+		if seen[at] || strings.HasPrefix(at, "/reference/") || at == "/openapi.json" || strings.HasPrefix(at, look.Folder) || strings.HasPrefix(at, view.ManifestPath) {
 			continue
 		}
 		seen[at] = true

@@ -36,7 +36,7 @@ func (a *API) Middleware(next http.Handler) http.Handler {
 		}
 		cookies := r.Header.Get("Cookie")
 		v := &view.Visitor{
-			Brand: a.settings.Name,
+			Brand: a.settings.Name, Address: a.settings.Address,
 			Words: view.WordsIn(rest.LanguageFor(a.settings.Language, r.Header.Get("Accept-Language"), cookieOf(cookies, languageCookie))).In(view.Zone(cookieOf(cookies, view.ZoneCookie), a.settings.Zone)),
 			Path:  r.URL.Path, Here: r.URL.RequestURI(), Read: r.Method == http.MethodGet || r.Method == http.MethodHead,
 			Verifies: a.Sign.Verifier != nil, Sessions: a.Sessions, Person: a.person,

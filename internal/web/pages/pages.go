@@ -34,6 +34,7 @@ import (
 	"tamga/internal/web/pages/pdfjs"
 	"tamga/internal/web/pages/reference"
 	"tamga/internal/web/pages/register"
+	"tamga/internal/web/pages/shell"
 	"tamga/internal/web/pages/sign"
 	"tamga/internal/web/pages/view"
 	"tamga/internal/web/rest"
@@ -179,7 +180,7 @@ func (a *API) Routes() []rest.Route {
 	if a.settings.Trial != nil {
 		routes = append(routes, rest.Handle("POST /try", "SignInToTry", rest.Anyone, a.try).Answering(rest.Redirect{}))
 	}
-	return slices.Concat(routes, look.Routes(), pdfjs.Routes(), a.sign.Routes(), a.encryption.Routes(), a.confirm.Routes(), a.account.Routes(), a.operator.Routes(), a.reference.Routes(), a.register.Routes())
+	return slices.Concat(routes, look.Routes(), pdfjs.Routes(), a.sign.Routes(), a.encryption.Routes(), a.confirm.Routes(), a.account.Routes(), a.operator.Routes(), a.reference.Routes(), a.register.Routes(), shell.New(shell.Deps{Name: a.settings.Name}).Routes())
 }
 
 // Missing returns the route of all addresses that have no route. The address of a form leads to

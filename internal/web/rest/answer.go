@@ -61,6 +61,8 @@ type File struct {
 	Encoding string
 	Varies   bool
 	Kept     bool // what is at the address never changes, so browsers and caches may keep it
+
+	Policy string // Content-Security-Policy of a script that runs by itself; "" is that of Secured
 }
 
 // Page answers HTML.
@@ -124,7 +126,7 @@ func prepare(value any) (answer, error) {
 		if kind == "" {
 			kind = "application/octet-stream"
 		}
-		return answer{kind: kind, name: v.Name, header: v.header(), size: v.Size(), to: func(w io.Writer) error {
+		return answer{kind: kind, name: v.Name, policy: v.Policy, header: v.header(), size: v.Size(), to: func(w io.Writer) error {
 			_, err := v.WriteTo(w)
 			return err
 		}}, nil

@@ -55,6 +55,9 @@ type Deps struct {
 	Contacts Contacts
 	Apps     Apps
 	Passkeys Passkeys // nil: the installation has none
+	Browsers Browsers // nil: the installation sends no notifications to browsers
+	// BrowserKey is the public key by which push services of browsers know the installation.
+	BrowserKey []byte
 	// TextRecord returns the record of a text that the user confirms; see [signin.Service].
 	TextRecord    func(ctx context.Context, c *signin.Confirmer, scope, template string) (confirm.Record, error)
 	Confirmations Confirmations
@@ -75,5 +78,5 @@ func New(d Deps) *API { return &API{d} }
 
 // Routes returns these pages.
 func (a *API) Routes() []rest.Route {
-	return slices.Concat(a.certificateRoutes(), a.accountRoutes(), a.deviceRoutes(), a.passkeyRoutes())
+	return slices.Concat(a.certificateRoutes(), a.accountRoutes(), a.deviceRoutes(), a.passkeyRoutes(), a.browserRoutes())
 }

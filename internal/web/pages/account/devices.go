@@ -270,6 +270,9 @@ type devicesView struct {
 	PasskeyMethod bool // the person may use them
 	Passkeys      []passkey.Passkey
 
+	Browsers   []browserRow
+	BrowserKey string // by which browsers know the installation; "": it sends them nothing
+
 	Ways  []way
 	Ready int  // ways that can be used
 	Next  *way // that lacks least; nil: nothing is missing
@@ -303,7 +306,11 @@ func (a *API) devicesPage(ctx context.Context, r seen) (view.View, error) {
 }
 
 func (v devicesView) shown() view.View {
-	return view.View{Template: "account/devices", Title: "devices.title", Content: v}
+	shown := view.View{Template: "account/devices", Title: "devices.title", Content: v}
+	if v.BrowserKey != "" {
+		shown.Script = browsersScript
+	}
+	return shown
 }
 
 // Forms of the page of devices that a refusal is shown at, besides those of contacts.
@@ -349,6 +356,9 @@ func (a *API) devicesView(ctx context.Context, r seen) (devicesView, error) {
 	}
 	v := devicesView{Pending: f.devices.KInit != nil, Token: f.token.Serial, App: f.token.App, Checked: r.Checked && f.token.App, Locked: f.token.LockedUntil}
 	v.Done = view.VisitorOf(ctx).Words.Done("devices", r.Done)
+	if err := a.browsers(ctx, who, &v); err != nil {
+		return devicesView{}, err
+	}
 	v.HasPasskeys, v.PasskeyMethod, v.Passkeys = a.Passkeys != nil, slices.Contains(f.methods, passkey.Method), f.passkeys
 	v.AppMethod = slices.Contains(f.methods, oath.Method)
 	v.CodeMethod = slices.Contains(f.methods, contact.Phone.Method) || slices.Contains(f.methods, contact.Email.Method)

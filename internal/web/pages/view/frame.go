@@ -43,6 +43,17 @@ var UploadScript string
 //go:embed drop.js
 var DropScript string
 
+// workerPart has the browser keep the service worker of package shell. It is on every page: a person may open any page first.
+//
+//go:embed worker.js
+var workerPart string
+
+// Addresses of package shell.
+const (
+	WorkerPath   = "/service-worker.js"
+	ManifestPath = "/manifest/" // and a language
+)
+
 // View is what a page shows: the template and its content.
 type View struct {
 	Template string   // AREA/NAME; see [Add]
@@ -81,6 +92,8 @@ type frame struct {
 	Words    *Words
 	Style    string // address
 	Favicon  template.URL
+	Manifest string // address
+	AppIcon  string // address
 	Script   template.JS
 	Brand    string // name of the installation
 	Title    string
@@ -161,7 +174,7 @@ func (v View) Render(ctx context.Context) (rest.Page, error) {
 	visitor, who := VisitorOf(ctx), CallerOf(ctx)
 	w := visitor.Words
 	f := frame{
-		View: v, Words: w, Brand: visitor.Brand, Style: look.Style.Path, Favicon: look.Favicon, Script: template.JS(v.script()), Title: w.Text(v.Title), Login: who.Login,
+		View: v, Words: w, Brand: visitor.Brand, Style: look.Style.Path, Favicon: look.Favicon, Manifest: ManifestPath + w.Language, AppIcon: look.AppIcons[0].Path, Script: template.JS(v.script()), Title: w.Text(v.Title), Login: who.Login,
 		Name: who.Login, Here: visitor.Here, Request: rest.RequestID(ctx),
 	}
 	waiting := 0
@@ -174,7 +187,7 @@ func (v View) Render(ctx context.Context) (rest.Page, error) {
 	f.Tabs, f.Menu = tabsFor(visitor, who, waiting)
 	var text bytes.Buffer
 	err := w.templates[v.Template]().ExecuteTemplate(&text, "frame", f)
-	return rest.Page{Content: bytes.NewReader(w.timesIn(text.Bytes())), Policy: v.policy()}, err
+	return rest.Page{Content: bytes.NewReader(w.timesIn(text.Bytes())), Policy: v.policy(visitor.Address)}, err
 }
 
 // Add adds an area of pages: its templates, templates/NAME.html of files, as AREA/NAME, and its words,
@@ -221,20 +234,28 @@ func (w *Words) parse(area string, from fs.FS, functions func(w *Words) template
 // Templates returns functions that parse the pages of all areas, by their names.
 func (w *Words) Templates() map[string]func() *template.Template { return w.templates }
 
-// script is the script of the page and the one of every page, which says in which time zone the reader is.
-func (v View) script() string { return v.Script + zoneScript }
+// script is the script of the page and those of every page, which say in which time zone the reader is and keep the
+// service worker.
+func (v View) script() string { return v.Script + zoneScript + workerPart }
 
-// policy allows a page our stylesheet, pictures in the page itself, its script and forms to this server. The content of a
+// policy allows a page our stylesheet, pictures in the page itself, its script, forms to this server and what makes it an
+// app. address is that of the installation. The content of a
 // page comes from untrusted parties, so nothing else is allowed.
-func (v View) policy() string {
+func (v View) policy(address string) string {
 	p := "default-src 'none'; base-uri 'none'; frame-ancestors 'none'; form-action 'self'; style-src 'self'; img-src data:"
+	for _, icon := range look.AppIcons { // that an app is installed with
+		p += " " + address + icon.Path
+	}
+	p += "; manifest-src " + address + ManifestPath
 	p += "; script-src " + rest.ContentHash(v.script())
 	if v.Script != "" {
 		p += "; connect-src 'self'"
 	}
+	workers := "; worker-src " + address + WorkerPath
 	if len(v.Modules) > 0 {
 		from := strings.Join(v.Modules, " ")
-		p += "; script-src-elem " + rest.ContentHash(v.script()) + " " + from + "; worker-src " + from
+		p += "; script-src-elem " + rest.ContentHash(v.script()) + " " + from
+		workers += " " + from
 	}
-	return p
+	return p + workers
 }

@@ -17,6 +17,7 @@ type Visitor struct {
 	Here     string // path and query
 	Read     bool   // the request reads and changes nothing
 	Brand    string // name of the installation
+	Address  string // public address, without a slash at the end
 	Verifies bool   // there is a page that verifies
 	Session  Session
 	Sessions Authenticator

@@ -33,6 +33,16 @@ var icons string
 //go:embed favicon.svg
 var favicon string
 
+// The icons of the app are drawn from app-icon.svg: mutool draw -w 192 -h 192 -o app-192.png app-icon.svg.
+var (
+	//go:embed app-180.png
+	icon180 string
+	//go:embed app-192.png
+	icon192 string
+	//go:embed app-512.png
+	icon512 string
+)
+
 // Folder begins the addresses of files. An address has the digest of its file, so that browsers may keep the file.
 const Folder = "/assets/"
 
@@ -96,6 +106,19 @@ var Style = hashed("tamga", ".css", "text/css; charset=utf-8", strings.ReplaceAl
 
 // Favicon is the mark as the icon of a window.
 var Favicon = template.URL(pictureAddress(favicon))
+
+// AppIcon is the mark as the icon of an installed app.
+type AppIcon struct {
+	*Asset
+	Sizes string // in pixels, as manifests have it
+}
+
+// AppIcons are the sizes of it. The first one is for pages, the others are for manifests.
+var AppIcons = []AppIcon{
+	{hashed("app-180", ".png", "image/png", icon180), "180x180"},
+	{hashed("app-192", ".png", "image/png", icon192), "192x192"},
+	{hashed("app-512", ".png", "image/png", icon512), "512x512"},
+}
 
 // escaped has what an address of a picture may not have in a stylesheet or in a page.
 var escaped = strings.NewReplacer("%", "%25", "#", "%23", "<", "%3C", ">", "%3E", `"`, "'")
