@@ -228,7 +228,7 @@ func (o *opener) makeMessages(context.Context) (err error) {
 	o.Messages, err = notify.New(o.Config.Messages.Settings(), notify.Deps{
 		Store: store.Outbox{DB: o.DB}, Vault: o.ring, Templates: o.templates,
 		Notifiers: o.senders, Listeners: o.Webhooks,
-		Preferences: notify.ByPolicy{Policies: o.Policies}, Recipients: o.recipients, Now: o.DB.Now, Rand: rand.Reader,
+		Preferences: notify.ByPolicy{Policies: o.Policies}, Recipients: o.recipients, Zones: store.Users{DB: o.DB}, Now: o.DB.Now, Rand: rand.Reader,
 		Delivered: countMessages(o.metrics, o.watch),
 		Failed:    func(err error) { o.log.Error("delivering messages", "error", err) },
 	})
@@ -263,7 +263,7 @@ func (o *opener) makePeople(context.Context) (err error) {
 		return err
 	}
 	o.Users = &user.Service{
-		Store: people, GroupStore: people, LoginStore: people, NameStore: people, SearchStore: people, Batches: people,
+		Store: people, GroupStore: people, LoginStore: people, NameStore: people, SearchStore: people, Batches: people, Zones: people,
 		Sessions: o.Sessions, Confirmations: o.cancels, Contacts: o.Contacts, Events: o.Messages, Naming: o.naming, Now: db.Now, Rand: rand.Reader,
 		LocalIssuer: config.LocalIssuer, Issuers: c.AllIssuers(), LockDelayUnit: c.Users.LockDelayUnit,
 		Turns: searchTurns(c.DatabaseConnections),

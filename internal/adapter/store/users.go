@@ -22,6 +22,7 @@ var (
 	_ user.LoginStore  = Users{}
 	_ user.NameStore   = Users{}
 	_ user.SearchStore = Users{}
+	_ user.ZoneStore   = Users{}
 )
 
 // Atomic implements user.Store; see DB.locked.
@@ -201,6 +202,17 @@ func (s Users) SetDisplayName(ctx context.Context, id, name string) error {
 		}
 		return s.setWords(ctx, id, sourceShown, user.SearchWords(name))
 	})
+}
+
+// TimeZone implements user.ZoneStore and notify.Zones.
+func (s Users) TimeZone(ctx context.Context, id string) (string, error) {
+	name, _, err := one(ctx, s.DB, scalar[string], "SELECT time_zone FROM users WHERE id = $1", id)
+	return name, err
+}
+
+// SetTimeZone implements user.ZoneStore.
+func (s Users) SetTimeZone(ctx context.Context, id, name string) error {
+	return s.change(ctx, "UPDATE users SET time_zone = $2 WHERE id = $1", id, name)
 }
 
 func (s Users) change(ctx context.Context, query string, args ...any) error {

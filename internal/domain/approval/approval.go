@@ -631,7 +631,7 @@ func (s *Service) announce(ctx context.Context, who audit.Principal, r *Request,
 	e := notify.Event{UserID: r.Object, Actor: who.UserID, Detail: r.Operation + " " + r.ID}
 	if delay {
 		e := e
-		e.Type, e.Detail = notify.UserChangeWaits, fmt.Sprintf("%s, %s", e.Detail, r.NotBefore.UTC().Format("2006-01-02 15:04 MST"))
+		e.Type, e.When = notify.UserChangeWaits, r.NotBefore
 		if err := s.Events.Emit(ctx, e); err != nil {
 			return fault.Rollback(err)
 		}

@@ -142,13 +142,14 @@ type Direct struct {
 // Event is something that happened to a user.
 type Event struct {
 	Type   EventType
-	UserID string // empty where there is no user (yet): then only listening systems are told
-	Actor  string // user id of who caused it; empty: the service itself
-	Detail string // one short sentence without secrets; may be empty
-	Reason string // in the words of an operator, for messages to the user; may be empty
-	Factor Factor // of UserFactorChanged, which has it as its detail
-	New    bool   // the user was added a moment ago and has no address yet: only listening systems are told
-	Except string // of UserFactorChanged: the value of a contact that is not told, since it is the new one
+	UserID string    // empty where there is no user (yet): then only listening systems are told
+	Actor  string    // user id of who caused it; empty: the service itself
+	Detail string    // one short sentence without secrets; may be empty
+	Reason string    // in the words of an operator, for messages to the user; may be empty
+	When   time.Time // that belongs to the detail; zero: none
+	Factor Factor    // of UserFactorChanged, which has it as its detail
+	New    bool      // the user was added a moment ago and has no address yet: only listening systems are told
+	Except string    // of UserFactorChanged: the value of a contact that is not told, since it is the new one
 }
 
 // Call is a request to an address that a client named, such as the callback of a
@@ -216,6 +217,12 @@ type Recipients interface {
 	// ConfirmedAddresses returns all of the user's confirmed contacts of a channel,
 	// whatever their roles.
 	ConfirmedAddresses(ctx context.Context, userID string, channel Channel) ([]string, error)
+}
+
+// Zones has the time zones of users. Package user satisfies it.
+type Zones interface {
+	// TimeZone returns the name of the zone that a user has chosen, "" for none.
+	TimeZone(ctx context.Context, userID string) (string, error)
 }
 
 // Sealer seals the texts in the outbox. *vault.Ring satisfies it.

@@ -55,7 +55,7 @@ func (s *Service) Preview(about string) ([]Preview, error) {
 				to != ToAddresses && template == TemplateDeviceQR: // its picture goes with mail
 				continue
 			}
-			c, err := s.deps.Templates.render(template, lang, channel, data(lang))
+			c, err := s.deps.Templates.render(template, lang, channel, nil, data(lang))
 			if err != nil {
 				return nil, err
 			}

@@ -85,6 +85,7 @@ type Deps struct {
 	Notifiers   []Notifier // one for each channel, in the order that clients see; clients do not see channels to systems
 	Preferences Preferences
 	Recipients  Recipients
+	Zones       Zones     // nil: messages have the zone of the installation
 	Listeners   Listeners // nil: no listeners
 	Now         func() time.Time
 	Rand        io.Reader // of identifiers and pauses; safe for concurrent use
@@ -252,6 +253,9 @@ func (s *Service) tellUser(ctx context.Context, e Event, info EventInfo, channel
 // notice returns the template of the message about an event, and its values.
 func (s *Service) notice(e Event, info EventInfo, lang string) (template string, data map[string]string) {
 	data = map[string]string{"Description": info.Description[lang], "Detail": e.detailIn(lang), "Time": s.now().Format(TimeLayout)}
+	if !e.When.IsZero() {
+		data[valueWhen] = e.When.UTC().Format(TimeLayout)
+	}
 	if e.Factor == "" {
 		return TemplateEvent, data
 	}
@@ -288,6 +292,9 @@ func (s *Service) tellSystems(ctx context.Context, e Event, info EventInfo) erro
 	if err != nil {
 		return err
 	}
+	if !e.When.IsZero() {
+		e.Detail += ", " + e.When.UTC().Format(TimeLayout)
+	}
 	notice := &Notice{Type: e.Type, Category: info.Category, UserID: e.UserID, Actor: e.Actor, Detail: OneLine(e.Detail)}
 	for _, to := range recipients {
 		err := s.put(ctx, "", Direct{Channel: Webhook, To: to, UserID: e.UserID, Actor: e.Actor}, string(e.Type), content{Notice: notice})
@@ -306,7 +313,11 @@ func (s *Service) order(ctx context.Context, d Direct, about string) error {
 	if d.Lang == "" {
 		d.Lang = s.settings.Language
 	}
-	text, err := s.deps.Templates.render(d.Template, d.Lang, d.Channel, d.Data)
+	zone, err := s.zoneOf(ctx, d)
+	if err != nil {
+		return err
+	}
+	text, err := s.deps.Templates.render(d.Template, d.Lang, d.Channel, zone, d.Data)
 	if err != nil {
 		return err
 	}
@@ -315,6 +326,20 @@ func (s *Service) order(ctx context.Context, d Direct, about string) error {
 		return fmt.Errorf("notify: a picture of %d bytes: want at most %d", len(d.Picture), maxPicture)
 	}
 	return s.put(ctx, "", d, about, text)
+}
+
+// zoneOf returns the time zone of the user of a message that has a time, nil for that of the installation.
+func (s *Service) zoneOf(ctx context.Context, d Direct) (*time.Location, error) {
+	if s.deps.Zones == nil || d.UserID == "" {
+		return nil, nil
+	}
+	for _, value := range d.Data {
+		if _, err := time.Parse(TimeLayout, value); err == nil {
+			name, err := s.deps.Zones.TimeZone(ctx, d.UserID)
+			return Zone(name, nil), err
+		}
+	}
+	return nil, nil
 }
 
 // put counts, seals and stores one message. One with an identifier of the caller's is separate.

@@ -40,6 +40,9 @@ var languages = map[string]bool{"ru": true, "en": true}
 // TimeLayout is how values have times. In a Russian text, a time has the form that is usual there.
 const TimeLayout = "2006-01-02 15:04 MST"
 
+// valueWhen is the value with a time that belongs to Detail.
+const valueWhen = "When"
+
 // maxValue is the most characters of a value in a text.
 const maxValue = 300
 
@@ -86,7 +89,7 @@ func NewTemplates(title string, own fs.FS) (*Templates, error) {
 			}
 			t.texts[name+"."+lang] = parsed
 			for _, info := range ForUsers() {
-				if _, err := t.render(name, lang, info.Channel, sample[name][lang]); err != nil {
+				if _, err := t.render(name, lang, info.Channel, nil, sample[name][lang]); err != nil {
 					return nil, err
 				}
 			}
@@ -129,8 +132,8 @@ type content struct {
 	Form   string  `json:"form,omitempty"` // of a body that is opened when it is sent
 }
 
-// render returns the text of a message.
-func (t *Templates) render(name, lang string, channel Channel, data map[string]string) (content, error) {
+// render returns the text of a message, with times in a zone; nil: that of the installation.
+func (t *Templates) render(name, lang string, channel Channel, zone *time.Location, data map[string]string) (content, error) {
 	text := t.texts[name+"."+lang]
 	if text == nil {
 		return content{}, fmt.Errorf("notify: there is no template %q in language %q", name, lang)
@@ -138,9 +141,12 @@ func (t *Templates) render(name, lang string, channel Channel, data map[string]s
 	values := map[string]string{"Title": OneLine(t.title)}
 	for key, value := range data {
 		if at, err := time.Parse(TimeLayout, value); err == nil {
-			value = t.moment(at, lang)
+			value = t.moment(at, lang, zone)
 		}
 		values[key] = OneLine(value)
+	}
+	if when := values[valueWhen]; when != "" {
+		values["Detail"] = OneLine(values["Detail"] + ", " + when)
 	}
 	part := func(part string) (string, error) {
 		var b strings.Builder
@@ -162,10 +168,10 @@ func (t *Templates) render(name, lang string, channel Channel, data map[string]s
 	return c, err
 }
 
-// moment returns a time in the zone of the installation, which it names.
-func (t *Templates) moment(at time.Time, lang string) string {
-	if t.Zone != nil {
-		at = at.In(t.Zone)
+// moment returns a time in a zone, which it names. nil is the zone of the installation.
+func (t *Templates) moment(at time.Time, lang string, zone *time.Location) string {
+	if zone = cmp.Or(zone, t.Zone); zone != nil {
+		at = at.In(zone)
 	}
 	layout := "2006-01-02 15:04 "
 	if lang == "ru" {

@@ -30,7 +30,7 @@ func TestTimesOfMessages(t *testing.T) {
 			t.Fatal(err)
 		}
 		all.Zone = c.zone
-		made, err := all.render(TemplateDeviceQR, c.lang, Email, map[string]string{"Expires": "2026-01-31 12:00 UTC"})
+		made, err := all.render(TemplateDeviceQR, c.lang, Email, nil, map[string]string{"Expires": "2026-01-31 12:00 UTC"})
 		if err != nil || !strings.Contains(made.Text, c.want) {
 			t.Errorf("%v in %s: %q, %v, want %s", c.zone, c.lang, made.Text, err, c.want)
 		}

@@ -190,6 +190,7 @@ type Service struct {
 	LoginStore  LoginStore
 	NameStore   NameStore
 	SearchStore SearchStore
+	Zones       ZoneStore
 
 	Batches       BatchStore // of AddAll
 	Sessions      Sessions

@@ -51,6 +51,9 @@ func (a *API) Middleware(next http.Handler) http.Handler {
 		r.Header.Del("Authorization") // a page knows people by their sessions only
 		if s, ok := a.openSession(cookies); ok {
 			v.Session = s
+			if cookieOf(cookies, view.ZoneCookie) == "" {
+				v.Words = v.Words.In(view.Zone(s.Zone, a.settings.Zone))
+			}
 			r.Header.Set("Authorization", "Bearer "+s.Token)
 			a.renew(w, s)
 		}

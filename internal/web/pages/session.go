@@ -181,7 +181,11 @@ func (a *API) enter(ctx context.Context, code, verifier, to string) (rest.Redire
 		who = known // with the login
 	}
 	rest.Identified(ctx, who)
-	cookie, err := a.begin(view.Session{Token: t.AccessToken})
+	zone, err := a.Account.People.TimeZone(ctx, who.UserID)
+	if err != nil {
+		return rest.Redirect{}, err
+	}
+	cookie, err := a.begin(view.Session{Token: t.AccessToken, Zone: zone})
 	return rest.Redirect{Location: to, See: true, Cookie: cookie}, err
 }
 

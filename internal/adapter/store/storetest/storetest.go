@@ -55,6 +55,7 @@ var suite = []struct {
 	{"Browsers", testBrowsers},
 	{"Passkeys", testPasskeys},
 	{"Reports", testReports},
+	{"Zones", testZones},
 	{"Confirmations", testConfirmations},
 	{"Approvals", testApprovals},
 	{"Sealed", testSealed},

@@ -34,6 +34,8 @@ type Own interface {
 type People interface {
 	Get(ctx context.Context, id string) (user.User, error)
 	Rename(ctx context.Context, id, displayName string) error
+	TimeZone(ctx context.Context, id string) (string, error)
+	SetTimeZone(ctx context.Context, id, name string) error
 }
 
 // Wishes are the notifications that a user wants; see [policy.Editor].
@@ -56,6 +58,7 @@ func (a *API) accountRoutes() []rest.Route {
 		view.Handle("GET /account", "AccountPage", rest.SignedIn, a.account),
 		view.Handle("GET /account/history", "HistoryPage", rest.SignedIn, a.history),
 		post("name", "SetNameByPage", a.setName),
+		post("zone", "SetTimeZoneByPage", a.setZone),
 		post("password", "ChangePasswordByPage", a.changePassword),
 		post("sessions", "EndSessionsByPage", a.endSessions),
 		post("notifications", "SetNotificationsByPage", a.setNotifications),
@@ -67,6 +70,7 @@ func (a *API) accountRoutes() []rest.Route {
 type accountView struct {
 	Login, Name, Group string
 	Fixed              bool // the name cannot be changed
+	Zones              []view.Option
 	Methods            []string
 	Password           bool // the user signs in by a password
 	PasswordRule       string
@@ -102,6 +106,9 @@ func (a *API) account(ctx context.Context, r justDone) (view.View, error) {
 		return view.View{}, err
 	}
 	v := accountView{Login: u.Login, Name: u.DisplayName, Group: u.Group, Fixed: a.Enrolment.Proves(), Done: w.Done("account", r.Done), PasswordRule: w.Count("account.password_rule", password.MinLength)}
+	if v.Zones, err = a.zones(ctx, w); err != nil {
+		return view.View{}, err
+	}
 	scheme, err := a.Own.SchemeOf(ctx, who.UserID)
 	if err != nil {
 		return view.View{}, err
@@ -159,6 +166,48 @@ func (a *API) setName(ctx context.Context, r formed) (rest.Redirect, error) {
 		return rest.Redirect{}, fault.New(fault.WrongOperation, "names are those of the registration here: ask the operator")
 	}
 	return toAccount("name"), a.People.Rename(ctx, rest.Caller(ctx).UserID, strings.TrimSpace(r.Body.Get("name")))
+}
+
+// zoneNames are the time zones that the page offers: those of Russia, from the west to the east, and of some neighbours. A
+// person with another one finds it there, since the browser says it.
+var zoneNames = []string{
+	"Europe/Kaliningrad", "Europe/Moscow", "Europe/Samara", "Asia/Yekaterinburg", "Asia/Omsk", "Asia/Krasnoyarsk", "Asia/Irkutsk", "Asia/Yakutsk",
+	"Asia/Vladivostok", "Asia/Magadan", "Asia/Kamchatka", "Europe/Minsk", "Asia/Almaty", "Asia/Tashkent", "Asia/Yerevan", "UTC",
+}
+
+// zones returns the time zones to choose from.
+func (a *API) zones(ctx context.Context, w *view.Words) ([]view.Option, error) {
+	chosen, err := a.People.TimeZone(ctx, rest.Caller(ctx).UserID)
+	if err != nil {
+		return nil, err
+	}
+	names := slices.Clone(zoneNames)
+	for _, name := range []string{chosen, w.Location().String()} {
+		if name != "" && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	list := []view.Option{{Text: w.Text("account.zone_installation"), Chosen: chosen == ""}}
+	for _, name := range names {
+		there := a.Now().In(view.Zone(name, time.UTC))
+		text := w.TextOr("zone."+strings.ReplaceAll(strings.ToLower(name), "/", "."), name)
+		list = append(list, view.Option{Value: name, Text: text + ", " + there.Format("15:04"), Chosen: name == chosen})
+	}
+	return list, nil
+}
+
+// setZone chooses the time zone of letters, and of pages in a browser that does not say its own.
+func (a *API) setZone(ctx context.Context, r formed) (rest.Redirect, error) {
+	name := r.Body.Get("zone")
+	if err := a.People.SetTimeZone(ctx, rest.Caller(ctx).UserID, name); err != nil {
+		return rest.Redirect{}, err
+	}
+	session := view.VisitorOf(ctx).Session
+	session.Zone = name
+	to := toAccount("zone")
+	var err error
+	to.Cookie, err = a.Renew(session)
+	return to, err
 }
 
 // changePassword ends all sessions, this one too.

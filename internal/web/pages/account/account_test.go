@@ -95,3 +95,24 @@ func TestAccount(t *testing.T) {
 	}
 	b.Is(b.Post("/account/do/password", url.Values{"present": {fresh}, "new": {fresh}, "again": {fresh}}), 400, "too many")
 }
+
+// TestTimeZone chooses a time zone, which pages have in a browser that does not say its own, also in the next session.
+func TestTimeZone(t *testing.T) {
+	t.Parallel()
+	s := tamgatest.Start(t)
+	b := pagetest.New(t, s)
+	b.Header.Set("Accept-Language", "ru")
+	b.SignIn("/start", s.Dev.User.Login, s.Dev.User.Password)
+	b.Shows(b.Get("/account/history"), " МСК")
+	b.Shows(b.Post("/account/do/zone", url.Values{"zone": {"Asia/Yekaterinburg"}}), "Часовой пояс сохранён.", `<option value="Asia/Yekaterinburg" selected>`)
+	b.Shows(b.Get("/account/history"), " UTC+5")
+	again := pagetest.New(t, s)
+	again.Header.Set("Accept-Language", "ru")
+	again.SignIn("/start", s.Dev.User.Login, s.Dev.User.Password)
+	again.Shows(again.Get("/account/history"), " UTC+5")
+	again.Header.Set("Cookie", "tamga-zone=Asia/Vladivostok")
+	again.Shows(again.Get("/account/history"), " UTC+10")
+	b.Is(b.Post("/account/do/zone", url.Values{"zone": {"../../etc/passwd"}}), 400, "Такого часового пояса нет")
+	b.Shows(b.Post("/account/do/zone", url.Values{"zone": {""}}), "Часовой пояс сохранён.")
+	b.Shows(b.Get("/account/history"), " МСК")
+}

@@ -70,4 +70,6 @@ type Session struct {
 	// Proved is when the person last confirmed in this session that it is them, in Unix
 	// seconds; 0: never.
 	Proved int64
+	// Zone is the time zone that the person has chosen, for a browser that does not say its own; "": none.
+	Zone string `json:",omitempty"`
 }

@@ -107,6 +107,7 @@ var families = []string{
 	"verify.kind.",
 	"verify.known.",
 	"verify.open.",
+	"zone.",
 }
 
 // TestCatalogues checks that every text is there in every language, with the same values,

@@ -4,11 +4,8 @@ package view
 
 import (
 	_ "embed"
-	"path"
 	"regexp"
 	"strconv"
-	"strings"
-	"sync"
 	"time"
 
 	"tamga/internal/domain/notify"
@@ -22,26 +19,8 @@ const ZoneCookie = "tamga-zone"
 //go:embed zone.js
 var zoneScript string
 
-// zones are the time zones that were asked for, by name. There are no more of them than names in the database of time
-// zones, because a name has one form: Europe//Moscow is the same file as Europe/Moscow.
-var zones sync.Map
-
-// Zone returns a time zone by its name in the database of time zones, or otherwise if no zone has the name. The name
-// may be hostile.
-func Zone(name string, otherwise *time.Location) *time.Location {
-	if name == "" || len(name) > 64 || name == "Local" || path.Clean(name) != name || strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_+-/") != "" {
-		return otherwise
-	}
-	if known, has := zones.Load(name); has {
-		return known.(*time.Location)
-	}
-	zone, err := time.LoadLocation(name)
-	if err != nil {
-		return otherwise
-	}
-	zones.Store(name, zone)
-	return zone
-}
+// Zone returns a time zone by its name, which may be hostile, or otherwise if no zone has it.
+func Zone(name string, otherwise *time.Location) *time.Location { return notify.Zone(name, otherwise) }
 
 // In returns the texts for a reader in a time zone.
 func (w *Words) In(zone *time.Location) *Words {
