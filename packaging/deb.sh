@@ -18,7 +18,7 @@ chmod 755 "$tree"
 
 install -D -m 755 "$program" "$tree/usr/bin/tamga"
 install -D -m 755 "$source/packaging/debian/tamga-admin" "$tree/usr/sbin/tamga-admin"
-for unit in tamga.service tamga.socket; do
+for unit in tamga.service tamga.socket tamga-backup.service tamga-backup.timer; do
   install -D -m 644 "$source/packaging/debian/$unit" "$tree/lib/systemd/system/$unit"
 done
 mkdir -p "$tree/usr/share"
@@ -34,6 +34,11 @@ install -m 644 "$source/README.ru.md" "$source"/docs/*.md "$doc/"
 install -D -m 644 -t "$doc/ru" "$source"/docs/ru/*.md
 install -m 644 "$source/CHANGELOG.md" "$doc/"
 install -D -m 644 -t "$doc/import" "$source"/docs/import/*
+# What an administrator copies: alerts, the dashboard, manifests.
+install -D -m 644 -t "$doc/prometheus" "$source"/packaging/prometheus/*.yaml
+install -D -m 644 -t "$doc/grafana" "$source"/packaging/grafana/*.json
+install -D -m 644 -t "$doc/kubernetes" "$source"/packaging/kubernetes/*.yaml
+install -D -m 644 -t "$doc/compose" "$source"/packaging/compose/*.yaml
 # A version of Debian sorts 1.0.0~rc1 before 1.0.0, and has no hyphen.
 debian=${version//-/\~}
 {
@@ -58,10 +63,11 @@ gzip -9nc "$licences" >"$doc/licences.gz"
 
 mkdir "$tree/DEBIAN"
 install -m 755 "$source"/packaging/debian/{postinst,prerm,postrm} "$tree/DEBIAN/"
+install -m 644 "$source/packaging/debian/templates" "$tree/DEBIAN/"
 sed -e "s/@VERSION@/$debian/" -e "s/@ARCH@/$arch/" \
   -e "s/@SIZE@/$(du -sk --apparent-size --exclude DEBIAN "$tree" | cut -f1)/" \
   "$source/packaging/debian/control" >"$tree/DEBIAN/control"
 (cd "$tree" && find usr lib -type f -print0 | sort -z | xargs -0 md5sum) >"$tree/DEBIAN/md5sums"
-chmod 644 "$tree/DEBIAN/control" "$tree/DEBIAN/md5sums"
+chmod 644 "$tree/DEBIAN/control" "$tree/DEBIAN/md5sums" "$tree/DEBIAN/templates"
 find "$tree" -exec touch --no-dereference --date "@$SOURCE_DATE_EPOCH" {} +
 dpkg-deb --root-owner-group -Zxz --build "$tree" "$out/tamga_${version}_$arch.deb" >/dev/null

@@ -136,7 +136,14 @@ master_keys: {active: "1", files: {"1": /etc/tamga/secrets/master.key}}
 	if groups := inside("tamga-admin", "group", "list"); !strings.Contains(groups, "Default") {
 		t.Errorf("the data is gone after removal and installation: %s", groups)
 	}
-	inside("dpkg", "-P", "tamga")
+	// A purge without an answer keeps the master keys.
+	inside("env", "DEBIAN_FRONTEND=noninteractive", "dpkg", "-P", "tamga")
+	if _, err := os.Stat(filepath.Join(root, "etc/tamga/secrets/master.key")); err != nil {
+		t.Errorf("after a purge without an answer: %v", err)
+	}
+	inside("dpkg", "-i", "/tmp/tamga_1.2.4.deb")
+	inside("sh", "-c", "echo tamga tamga/purge boolean true | debconf-set-selections")
+	inside("env", "DEBIAN_FRONTEND=noninteractive", "dpkg", "-P", "tamga")
 	for _, gone := range []string{"etc/tamga", "var/lib/tamga", "usr/bin/tamga"} {
 		if _, err := os.Stat(filepath.Join(root, gone)); !os.IsNotExist(err) {
 			t.Errorf("after the purge: %s is there, %v", gone, err)

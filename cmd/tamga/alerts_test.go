@@ -7,6 +7,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"net"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -150,6 +151,25 @@ func TestAlerts(t *testing.T) {
 	} {
 		if got := fires(t, c.line+"\n", names); !slices.Equal(got, []string{c.alert}) {
 			t.Errorf("%s: %q fire", c.alert, got)
+		}
+	}
+}
+
+// TestMetricsListen checks that the metrics have an address of their own, and the public one none.
+func TestMetricsListen(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	inside := l.Addr().String()
+	l.Close()
+	p := tamgatest.Start(t, "--set", "metrics_listen="+inside)
+	for url, want := range map[string]int{
+		p.URL + "/metrics": 404, p.URL + "/healthz": 200, "http://" + inside + "/metrics": 200, "http://" + inside + "/readyz": 200, "http://" + inside + "/ums/policy": 404,
+	} {
+		if status, _ := get(t, url); status != want {
+			t.Errorf("%s: %d, want %d", url, status, want)
 		}
 	}
 }

@@ -118,7 +118,77 @@ func (b *Base) Backup(ctx context.Context, o BackupOptions) (m Manifest, err err
 		return m, err
 	}
 	m.FinishedAt = b.DB.Now().UTC().Truncate(time.Millisecond)
-	return m, w.Finish(m)
+	if err := w.Finish(m); err != nil {
+		return m, err
+	}
+	return m, backups.Note(ctx, uuid.NewString(), m.TakenAt, m.FinishedAt, m.Documents, m.Bytes)
+}
+
+// VerifyBackup reads all of a backup without an installation: checksums, encryption, the forms of its files. An
+// encrypted one needs its identities.
+func VerifyBackup(ctx context.Context, dir string, identities []age.Identity) (m Manifest, err error) {
+	backup, err := archive.Open(ctx, dir, identities, &m)
+	if err != nil {
+		return m, err
+	}
+	if m.Format != manifestFormat || engineNames[m.Engine] == "" {
+		return m, fmt.Errorf("the backup has format %d of the database %q, this program reads format %d of sqlite and postgres", m.Format, m.Engine, manifestFormat)
+	}
+	err = backup.Read(ctx, databaseFile, func(in io.Reader) error { return store.VerifySnapshot(ctx, m.Engine, m.Schema, in) })
+	if err != nil {
+		return m, fmt.Errorf("the database of the backup: %w", err)
+	}
+	if m.Bucket != "" {
+		return m, backup.Read(ctx, bucketFile, func(in io.Reader) error {
+			for lines := json.NewDecoder(in); ; {
+				var object blob.Described
+				if err := lines.Decode(&object); err == io.EOF {
+					return nil
+				} else if err != nil {
+					return fmt.Errorf("%s: %w", bucketFile, err)
+				}
+			}
+		})
+	}
+	return m, backup.Read(ctx, documentsFile, func(in io.Reader) error {
+		for t := tar.NewReader(in); ; {
+			h, err := t.Next()
+			if err == io.EOF {
+				_, err = io.Copy(io.Discard, in) // what follows must decrypt as well
+				return err
+			}
+			if err == nil && h.Typeflag != tar.TypeReg {
+				err = fmt.Errorf("%q is not a file", h.Name)
+			}
+			if err == nil {
+				_, err = io.Copy(io.Discard, t)
+			}
+			if err != nil {
+				return fmt.Errorf("%s: %w", documentsFile, err)
+			}
+		}
+	})
+}
+
+// Adopt closes the service over a database that was put back by its own means, such as a snapshot of its disk or
+// PITR, to the state of a time: as after [Restore], codes, messages and numbers of revocation lists do not come again.
+func (s *Services) Adopt(ctx context.Context, taken time.Time) error {
+	if _, is, err := (store.Restores{DB: s.DB}).Closed(ctx); err != nil {
+		return err
+	} else if is {
+		return errors.New("the service is closed already: it was restored or adopted, and waits for tamga restore release")
+	}
+	if !taken.Before(s.DB.Now()) {
+		return errors.New("--taken-at: want the time to which the database was put back, which is over")
+	}
+	report, err := s.KeyReport(ctx)
+	if err != nil {
+		return err
+	}
+	if len(report.Processes) > 0 {
+		return fmt.Errorf("%d servers run, or ran less than a minute ago: stop them all first", len(report.Processes))
+	}
+	return store.Restoring{At: taken}.Adopt(ctx, s.DB)
 }
 
 // hold keeps documents from being removed until release is called. The context ends when another

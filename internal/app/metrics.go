@@ -79,13 +79,14 @@ var (
 	certificateEnd = prometheus.NewDesc("tamga_certificate_not_after_seconds", "End of validity as Unix time, of authorities and of the TLS certificate.", []string{"name"}, nil)
 	userEnds       = prometheus.NewDesc("tamga_user_certificates_ending", "Valid certificates of users by the built-in authority that end within a time, at most 10000 of each (1d, 7d, 30d).", []string{"within"}, nil)
 	tokenKeyMade   = prometheus.NewDesc("tamga_token_key_created_seconds", "When the newest key that signs tokens was made, as Unix time.", nil, nil)
+	backupTaken    = prometheus.NewDesc("tamga_backup_taken_seconds", "Time of the state that the newest backup has, as Unix time; 0 without a backup.", nil, nil)
 	holderReady    = prometheus.NewDesc("tamga_key_holder_ready", "1 if a holder of private keys can be used, otherwise 0.", []string{"holder"}, nil)
 	closedDesc     = prometheus.NewDesc("tamga_closed", "1 while a restored service waits for its release.", nil, nil)
 )
 
 // Describe implements prometheus.Collector.
 func (s *state) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{waitingDesc, oldestDesc, poolDesc, poolWaits, poolWaitTime, commitQueue, commitBatches, commitUnits, certificateEnd, userEnds, tokenKeyMade, holderReady, closedDesc} {
+	for _, d := range []*prometheus.Desc{waitingDesc, oldestDesc, poolDesc, poolWaits, poolWaitTime, commitQueue, commitBatches, commitUnits, certificateEnd, userEnds, tokenKeyMade, backupTaken, holderReady, closedDesc} {
 		out <- d
 	}
 }
@@ -141,6 +142,11 @@ func (s *state) Collect(out chan<- prometheus.Metric) {
 	if !s.figures.TokenKey.IsZero() {
 		gauge(tokenKeyMade, float64(s.figures.TokenKey.Unix()))
 	}
+	taken := 0.0
+	if !s.figures.Backup.IsZero() {
+		taken = float64(s.figures.Backup.Unix())
+	}
+	gauge(backupTaken, taken)
 	delay := 0.0
 	if !s.figures.Oldest.IsZero() {
 		delay = max(0, s.services.DB.Now().Sub(s.figures.Oldest).Seconds())

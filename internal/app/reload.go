@@ -28,6 +28,8 @@ type Reloading struct {
 	Load func() (*config.Config, error)
 	// Level is that of the log of the process.
 	Level *slog.LevelVar
+	// Notify tells the service manager a state, such as READY=1; nil: there is none.
+	Notify func(state string)
 }
 
 // anchorFiles are the certificates of evidence.root_files and evidence.authority_files.

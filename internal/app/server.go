@@ -33,6 +33,7 @@ import (
 type Server struct {
 	services   *Services
 	handler    http.Handler
+	inside     http.Handler // at metrics_listen; nil: there is no such address
 	readiness  *rest.Readiness
 	refusals   *rest.Gatherer
 	operations *signing.Operations
@@ -109,7 +110,7 @@ func (m *serverMaker) openStorage(ctx context.Context) (err error) {
 		return err
 	}
 	m.documents = m.Documents(m.storage)
-	return nil
+	return m.checkSeen(ctx)
 }
 
 func (m *serverMaker) openTracing(ctx context.Context) (err error) {
@@ -211,6 +212,7 @@ func (m *serverMaker) listTasks(context.Context) error {
 		{"sweeping reports of verifications", m.reports.Sweep},
 		{"renewing what the authority has published", m.Authority.Maintain},
 		{"comparing the clock with the database's", m.checkClock},
+		{"keeping what was seen of the database", m.noteSeen()},
 		{"making the next partitions of the audit log", store.Audit{DB: m.DB}.MakePartitions},
 	}
 	if m.Passkeys != nil {
@@ -252,6 +254,12 @@ func (m *serverMaker) makeReadiness(ctx context.Context) error {
 		rest.Need{Name: "release", Check: closed.check})
 	m.metrics.MustRegister(&partsCollector{m.watch, ready, m.Disks()})
 	metrics := rest.MetricsPage(m.metrics)
+	if m.Config.MetricsListen != "" {
+		inside := http.NewServeMux()
+		rest.Health(inside, ready, metrics)
+		m.server.inside = rest.Front(inside, m.log, m.requests, nil)
+		metrics = nil
+	}
 	rest.Health(m.mux, ready, metrics)
 	var served rest.Switch
 	closed.opened = func() { served.Set(m.whole) }

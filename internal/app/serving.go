@@ -86,10 +86,24 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener, r Reloading) 
 		endpoints = append(endpoints, endpoint{listener: front, connContext: rest.FrontEnd})
 		log.Info("listening for the GOST-TLS front end", "socket", front.Addr().String())
 	}
+	if s.inside != nil {
+		inside, err := net.Listen("tcp", c.MetricsListen)
+		if err != nil {
+			return fmt.Errorf("metrics_listen: %w", err)
+		}
+		watched := rest.NewServer(s.inside, log)
+		go watched.Serve(inside)
+		defer watched.Close() // a scrape may be cut; the service has ended
+		log.Info("listening for the monitoring", "address", inside.Addr().String())
+	}
 	serving, stop := context.WithCancel(ctx)
 	defer stop()
 	go s.reloadOnSignal(serving, r)
 	log.Info("listening", "address", c.Listen, "url", c.BaseURL())
+	if r.Notify != nil {
+		r.Notify("READY=1")
+		defer context.AfterFunc(ctx, func() { r.Notify("STOPPING=1") })()
+	}
 	return s.answer(ctx, endpoints)
 }
 

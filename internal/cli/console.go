@@ -64,6 +64,16 @@ const Incomplete = ExitCode(1)
 // Error implements error.
 func (e ExitCode) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 
+// ConfigError is an invalid configuration of a server: exit code 78 (EX_CONFIG), after which a service manager does not
+// start it again.
+type ConfigError struct{ Err error }
+
+// Error implements error.
+func (e ConfigError) Error() string { return e.Err.Error() }
+
+// Unwrap returns Err.
+func (e ConfigError) Unwrap() error { return e.Err }
+
 // UsageError is an invalid command line: exit code 2.
 type UsageError struct {
 	Err     error

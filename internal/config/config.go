@@ -57,6 +57,9 @@ type Config struct {
 		// an operator instead of a token. Browsers ask their users about it.
 		ClientCertificates bool `yaml:"client_certificates"`
 	} `yaml:"tls"`
+	// Address (HOST:PORT) for `/metrics`, `/healthz` and `/readyz` in plain HTTP, for the network of the monitoring. With it the
+	// server does not answer `/metrics` at `listen`. Default: none.
+	MetricsListen string `yaml:"metrics_listen"`
 	// Addresses and networks (`10.0.0.0/8`) of proxies in front of the server. Their information
 	// about the address of a client is trusted: `X-Forwarded-For`, `Forwarded`, and the PROXY
 	// protocol. They must overwrite or remove what clients send ([below](#behind-a-proxy)).
@@ -579,6 +582,7 @@ func (c *Config) Validate(types []string) error {
 		{hostErr == nil && isPort(port), "listen: want HOST:PORT, such as 127.0.0.1:8080, with a port up to 65535"},
 		{!c.loopback || IsLoopback(host), "listen: --dev listens on loopback only (its passwords are stored in a file); add --dev-anywhere to mean it"},
 		{hostErr != nil || !setting.IsHTTP(c.BaseURL()) || !isEveryAddress(c.Host()), "public_url: " + c.BaseURL() + " would be in every issued certificate for ever, and it leads nowhere: set the address people know the service by, such as public_url: https://sign.example.org"},
+		{c.MetricsListen == "" || isAddress(c.MetricsListen) && c.MetricsListen != c.Listen, "metrics_listen: want HOST:PORT, another address than listen, such as 127.0.0.1:9090"},
 		{!c.ProxyProtocol || len(c.TrustedProxies) > 0, "proxy_protocol: want trusted_proxies: the header is read from these addresses only"},
 		{(c.TLS.CertificateFile == "") == (c.TLS.KeyFile == ""), "tls: certificate_file and key_file go together"},
 		{!c.TLS.ClientCertificates || c.TLS.CertificateFile != "", "tls.client_certificates: want certificate_file and key_file: a client shows a certificate only to a server that has one"},
@@ -710,4 +714,10 @@ func Each(err error) (list []error) {
 		return list
 	}
 	return []error{err}
+}
+
+// isAddress reports whether a text is HOST:PORT.
+func isAddress(text string) bool {
+	_, port, err := net.SplitHostPort(text)
+	return err == nil && isPort(port)
 }

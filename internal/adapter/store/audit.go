@@ -368,3 +368,28 @@ func scanEntry(r row, first ...any) (e audit.Entry, err error) {
 	e.Duration = time.Duration(us) * time.Microsecond
 	return e, err
 }
+
+// AuditMark is an entry of the audit log, by which a database is recognized.
+type AuditMark struct {
+	ID int64 `json:"id"`
+	At int64 `json:"at"` // Unix time in milliseconds
+}
+
+// Newest returns the entry with the greatest number, or zero.
+func (a Audit) Newest(ctx context.Context) (AuditMark, error) {
+	m, _, err := one(ctx, a.DB, func(r row) (m AuditMark, err error) {
+		err = r.Scan(&m.ID, &m.At)
+		return m, err
+	}, "SELECT id, at FROM audit ORDER BY id DESC LIMIT 1")
+	return m, err
+}
+
+// Follows reports whether the database has an entry that it had before, or lacks it for a good reason: entries of that
+// time were removed, or the database was restored since.
+func (a Audit) Follows(ctx context.Context, m AuditMark) (bool, error) {
+	n, _, err := one(ctx, a.DB, scalar[int64], `SELECT
+		(SELECT COUNT(*) FROM audit WHERE id = $1 AND at = $2) +
+		(SELECT COUNT(*) FROM restores WHERE restored_at >= $2) +
+		(SELECT COUNT(*) FROM (SELECT id FROM audit ORDER BY id LIMIT 1) AS first WHERE first.id > $1)`, m.ID, m.At)
+	return n > 0, err
+}

@@ -287,3 +287,14 @@ func (p postgres) run(ctx context.Context, program string, in io.Reader, out io.
 	}
 	return nil
 }
+
+// Note records a backup that is whole, and forgets those of more than a year ago.
+func (s Backups) Note(ctx context.Context, id string, taken, finished time.Time, documents, bytes int64) error {
+	return s.Unit(ctx, func(ctx context.Context) error {
+		if _, err := s.exec(ctx, "DELETE FROM backups WHERE taken_at < $1", millis(taken.AddDate(-1, 0, 0))); err != nil {
+			return err
+		}
+		_, err := s.exec(ctx, "INSERT INTO backups (id, taken_at, finished_at, documents, bytes) VALUES ($1, $2, $3, $4, $5)", id, millis(taken), millis(finished), documents, bytes)
+		return err
+	})
+}

@@ -20,6 +20,8 @@ type Figures struct {
 	// Ending counts the users' certificates of the built-in authority that are valid and end within
 	// each of EndingWithin, up to MostWaiting.
 	Ending [len(EndingWithin)]int64
+	// Backup is the time of the newest backup's snapshot; zero without one.
+	Backup time.Time
 	// TokenKey is when the newest key was made that signs tokens; zero without one.
 	TokenKey time.Time
 }
@@ -43,11 +45,11 @@ func (db *DB) Figures(ctx context.Context) (Figures, error) {
 			WHERE i.not_after > $2 AND i.not_after <= $%d AND i.revoked_at = 0`, len(args)))
 	}
 	f, _, err := one(ctx, db, func(r row) (f Figures, err error) {
-		err = r.Scan(&f.Messages, &f.Dead, &f.Callbacks, &f.Operations, &f.Confirmations, (*timeField)(&f.Oldest), &f.Closed, (*timeField)(&f.TokenKey), &f.Ending[0], &f.Ending[1], &f.Ending[2])
+		err = r.Scan(&f.Messages, &f.Dead, &f.Callbacks, &f.Operations, &f.Confirmations, (*timeField)(&f.Oldest), &f.Closed, (*timeField)(&f.TokenKey), (*timeField)(&f.Backup), &f.Ending[0], &f.Ending[1], &f.Ending[2])
 		return f, err
 	}, "SELECT "+count("outbox WHERE state = 'pending'")+", "+count("outbox WHERE state = 'dead'")+", "+count("outbox WHERE state = 'pending' AND channel = 'Callback'")+", "+
 		count("operations WHERE keep_until = 0")+", "+count("confirmations WHERE ended_at = 0")+
-		", (SELECT COALESCE(MIN(due_at), 0) FROM (SELECT due_at FROM outbox WHERE state = 'pending' ORDER BY id LIMIT 100) AS first), EXISTS (SELECT 1 FROM restores WHERE released_at = 0), (SELECT COALESCE(MAX(created_at), 0) FROM signing_keys)"+ending, args...)
+		", (SELECT COALESCE(MIN(due_at), 0) FROM (SELECT due_at FROM outbox WHERE state = 'pending' ORDER BY id LIMIT 100) AS first), EXISTS (SELECT 1 FROM restores WHERE released_at = 0), (SELECT COALESCE(MAX(created_at), 0) FROM signing_keys), (SELECT COALESCE(MAX(taken_at), 0) FROM backups)"+ending, args...)
 	return f, err
 }
 

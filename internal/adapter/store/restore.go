@@ -3,6 +3,7 @@
 package store
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/binary"
@@ -11,6 +12,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -264,6 +266,64 @@ var closing = []string{
 	// Counters that have gone back. A list of time 0 is made anew.
 	"UPDATE oath_tokens SET behind = TRUE WHERE type = 'HOTP'",
 	fmt.Sprintf("UPDATE authorities SET crl_number = crl_number + %d, crl_at = 0", numberGap),
+}
+
+// Adopt is the end of a restore that the database did by its own means.
+func (r Restoring) Adopt(ctx context.Context, db *DB) error {
+	return db.Atomic(ctx, func(ctx context.Context) error { return r.close(ctx, db) })
+}
+
+// VerifySnapshot checks the form of a snapshot without a database: for SQLite that the file is whole, sound and has
+// the tables, for PostgreSQL that pg_restore can list it, if it is installed.
+func VerifySnapshot(ctx context.Context, engine string, versions []int64, snapshot io.Reader) error {
+	dir, err := os.MkdirTemp("", "tamga-verify-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	if engine == "sqlite" {
+		path := filepath.Join(dir, "database")
+		f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		if err != nil {
+			return err
+		}
+		_, err = io.Copy(f, snapshot)
+		if err = errors.Join(err, f.Close()); err != nil {
+			return err
+		}
+		if err := checkLength(path); err != nil {
+			return err
+		}
+		db, err := Open(ctx, Options{URL: "sqlite:" + path, Limits: CommandLimits})
+		if err != nil {
+			return err
+		}
+		err = db.checkFile(ctx)
+		if err == nil {
+			n, _, readErr := one(ctx, db, scalar[int64], "SELECT COUNT(*) FROM "+versionTable)
+			if err = readErr; err == nil && n != int64(len(versions)) {
+				err = fmt.Errorf("it has %d migrations, the manifest names %d", n, len(versions))
+			}
+		}
+		return errors.Join(err, db.Close())
+	}
+	program, err := programOf("pg_restore")
+	if err != nil {
+		var head [5]byte
+		if _, err := io.ReadFull(snapshot, head[:]); err != nil || string(head[:]) != "PGDMP" {
+			return errors.New("not an archive of pg_dump")
+		}
+		_, err = io.Copy(io.Discard, snapshot)
+		return err
+	}
+	// All of the archive is read: it becomes the text of a script.
+	var said bytes.Buffer
+	cmd := exec.CommandContext(ctx, program, "--file=-")
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = snapshot, io.Discard, &said
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("%s: %w: %s", program, err, strings.TrimSpace(legibleText(string(said.Bytes()[:min(said.Len(), mostSaid)]))))
+	}
+	return nil
 }
 
 // close voids what must not outlive a restore, and closes the service.

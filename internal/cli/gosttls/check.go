@@ -87,6 +87,8 @@ func checkFrontEnd(ctx context.Context, dir, socket string, conf *config.Config,
 	_, uidErr := app.FrontEndUID(conf)
 	add(cli.Say("gost_tls.front_end_user is a user of this machine"), message(uidErr))
 	add(cli.Say("gost_tls.socket is set, and other users cannot replace it"), socketWrong(conf.GOSTTLS.Socket, socket))
+	_, mayEnter := app.FrontEndMayEnter(conf)
+	add(cli.Say("the front end may enter the directory of the socket"), message(mayEnter))
 	for _, file := range proxy.bundles {
 		add(cli.Say("the server certificate %s", file), bundleWrong(file, now))
 	}

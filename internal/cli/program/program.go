@@ -134,6 +134,8 @@ func ExitCode(err error) int {
 		return int(code)
 	case errors.As(err, &usage):
 		return 2
+	case errors.As(err, new(cli.ConfigError)):
+		return 78
 	case err != nil:
 		return 1
 	}

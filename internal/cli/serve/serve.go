@@ -36,7 +36,7 @@ func (s *Command) Run(c *cli.Console) error {
 	}
 	conf, err := s.load(settings)
 	if err != nil {
-		return err
+		return cli.ConfigError{Err: err}
 	}
 	level := new(slog.LevelVar)
 	log := app.NewLoggerAt(level, c.Stderr, conf)
@@ -87,7 +87,11 @@ func (s *Command) Run(c *cli.Console) error {
 	}
 	defer server.Close()
 	app.CollectLess()
-	return server.Serve(c.Context, listener, app.Reloading{Level: level, Load: func() (*config.Config, error) {
+	return server.Serve(c.Context, listener, app.Reloading{Level: level, Notify: func(state string) {
+		if err := notifyManager(state); err != nil {
+			log.Warn("the service manager waits for a word of this server", "error", err)
+		}
+	}, Load: func() (*config.Config, error) {
 		fresh, err := s.load(settings)
 		if err == nil && fresh.Listen == wanted {
 			fresh.Listen = conf.Listen // the actual port

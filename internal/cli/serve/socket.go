@@ -50,3 +50,18 @@ func passedSockets() (int, error) {
 	}
 	return n, nil
 }
+
+// notifyManager tells the service manager a state, such as READY=1 (sd_notify). Without a manager that wants to know it
+// does nothing.
+func notifyManager(state string) error {
+	address := os.Getenv("NOTIFY_SOCKET")
+	if address == "" {
+		return nil
+	}
+	conn, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: address, Net: "unixgram"}) // Go knows names that begin with @
+	if err != nil {
+		return fmt.Errorf("telling the service manager: %w", err)
+	}
+	_, err = conn.Write([]byte(state))
+	return errors.Join(err, conn.Close())
+}

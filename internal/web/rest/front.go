@@ -292,5 +292,7 @@ func Health(mux *http.ServeMux, ready *Readiness, metrics http.Handler) {
 		writeJSON(w, http.StatusOK, readiness{Status: "ok"})
 	}))
 	mux.HandleFunc("GET /readyz", quiet("readyz", ready.ServeHTTP))
-	mux.HandleFunc("GET /metrics", quiet("metrics", metrics.ServeHTTP))
+	if metrics != nil { // otherwise it has an address of its own
+		mux.HandleFunc("GET /metrics", quiet("metrics", metrics.ServeHTTP))
+	}
 }
