@@ -72,8 +72,9 @@ type Signature struct {
 	Scheme *suite.Scheme
 	// Level is the highest level whose parts are present and valid: "raw", "CMS", "BES",
 	// "T", "C" (references alone), "X1" (a time stamp over the references, without values
-	// that prove the path), "X-L" (values without that time stamp) or "XLT1". PDF also has
-	// "DocTimeStamp": a time stamp of the document among its signatures.
+	// that prove the path), "X-L" (values without that time stamp), "XLT1", "LT" (values in the
+	// fields of a message, without references) or "A" (an archive time stamp over complete
+	// evidence). PDF also has "DocTimeStamp": a time stamp of the document among its signatures.
 	Level string
 	// Covers describes which bytes the signature covers.
 	Covers string

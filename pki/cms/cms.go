@@ -47,6 +47,12 @@ var (
 	OIDSigningCertificateV2 = asn1.ObjectIdentifier{1, 2, 840, 113549, 1, 9, 16, 2, 47}
 	OIDArchiveTimeStampV2   = asn1.ObjectIdentifier{1, 2, 840, 113549, 1, 9, 16, 2, 48}
 	OIDArchiveTimeStampV3   = asn1.ObjectIdentifier{0, 4, 0, 1733, 2, 4}
+	OIDHashIndex            = asn1.ObjectIdentifier{0, 4, 0, 1733, 2, 5} // ats-hash-index, in the token of an archive-time-stamp-v3
+	OIDHashIndexV2          = asn1.ObjectIdentifier{0, 4, 0, 19122, 1, 4}
+	OIDHashIndexV3          = asn1.ObjectIdentifier{0, 4, 0, 19122, 1, 5}
+
+	oidOCSPResponse = asn1.ObjectIdentifier{1, 3, 6, 1, 5, 5, 7, 16, 2}    // id-ri-ocsp-response (RFC 5940)
+	oidOCSPBasic    = asn1.ObjectIdentifier{1, 3, 6, 1, 5, 5, 7, 48, 1, 1} // id-pkix-ocsp-basic, which older programs write in its place
 )
 
 // Limits of Parse and ParseEnveloped. They limit memory and time and are far above what real messages need.
@@ -107,7 +113,10 @@ type Message struct {
 	// order. An element that is not an X.509 certificate or CRL (attribute certificates,
 	// other revocation formats) begins with a context tag.
 	Certificates, CRLs [][]byte
-	Signers            []*SignerInfo
+	// CertificateSet and RevocationInfo are the whole fields around Certificates and CRLs as they
+	// are in the message; their length is 0 if a field is absent.
+	CertificateSet, RevocationInfo Range
+	Signers                        []*SignerInfo
 	// Padding is the number of zero bytes after the message.
 	Padding int64
 

@@ -358,14 +358,18 @@ func (p *parser) signedData(m *Message, f *fields) error {
 		return err
 	}
 	if f.is(tagContext0) {
+		start := f.off
 		if m.Certificates, err = p.elements(f, "certificates", maxElements); err != nil {
 			return err
 		}
+		m.CertificateSet = Range{start, f.off - start}
 	}
 	if f.is(tagContext1) {
+		start := f.off
 		if m.CRLs, err = p.elements(f, "crls", maxElements); err != nil {
 			return err
 		}
+		m.RevocationInfo = Range{start, f.off - start}
 	}
 	if !f.is(tagSet) {
 		return fmt.Errorf("cms: at offset %d: signerInfos expected", f.off)

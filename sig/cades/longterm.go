@@ -33,6 +33,7 @@ const (
 	codeReferenceUnknown   = "reference-not-checked"          // by an unknown digest algorithm
 	codeReferenceMissing   = "reference-missing"              // a certificate of the path has no reference
 	codeIncomplete         = "long-term-evidence-incomplete"  // the values alone do not prove the path
+	codeArchiveLapsed      = "archive-time-stamp-lapsed"      // it was not renewed in time
 	codeOldEvidence        = "evidence-older-than-time-stamp" // so it proves nothing about that time
 
 	maxStamps = 4096 // checked of one message
@@ -66,6 +67,11 @@ type longTerm struct {
 	valuesBroken bool // a value is invalid or unreadable
 	signatureTS  bool // a time stamp of the signature is valid and trusted
 	referencesTS bool // a CAdES-C time stamp is valid and trusted
+	archiveTS    bool // an archive time stamp is valid and trusted
+	disorder     bool // an archive time stamp is earlier than another that it covers
+
+	archives *archives // nil if there are none
+	held     sig.Found // what their tokens contain
 }
 
 func (l *longTerm) note(code, format string, args ...any) {
@@ -258,14 +264,25 @@ func (x *digestIndex[T]) find(r *reference) *T {
 func (v *verifier) stamps(ctx context.Context, out *sig.Signature, s *cms.SignerInfo, l *longTerm) {
 	var first time.Time
 	imprints := &imprints{signer: s}
+	if v.archived(ctx, l) != nil {
+		return // Verify returns this error
+	}
+	earliest := func(t time.Time) {
+		if out.BestTime.IsZero() || t.Before(out.BestTime) {
+			out.BestTime = t
+		}
+	}
+	archived := 0
 	for place, a := range s.UnsignedAttrs {
 		kind := stampKind(a.OID)
 		switch kind {
 		case "":
 			continue
 		case "archive":
-			l.note(codeTimeStamp, "the signature has an archive time stamp, which was not checked")
-			continue
+			if _, checked := isArchive(a.OID); !checked || l.archives == nil {
+				l.note(codeTimeStamp, "the signature has an archive time stamp, which was not checked")
+				continue
+			}
 		}
 		if len(a.Values) == 0 {
 			l.fatal(codeAttribute, "a time stamp attribute has no value")
@@ -278,15 +295,25 @@ func (v *verifier) stamps(ctx context.Context, out *sig.Signature, s *cms.Signer
 			if v.stampsLeft--; ctx.Err() != nil {
 				return // Verify returns this error
 			}
+			if kind == "archive" {
+				if archived == len(l.archives.stamps) {
+					l.fatal(codeMany, "the message has more than %d archive time stamps", maxStamps)
+					return
+				}
+				ts := l.archives.stamps[archived].result
+				archived++
+				if out.TimeStamps = append(out.TimeStamps, ts); ts.Passed() {
+					earliest(ts.Time)
+				}
+				continue
+			}
 			ts := v.stamp(ctx, kind, place, value, imprints, l)
 			out.TimeStamps = append(out.TimeStamps, ts)
 			switch {
 			case !ts.Passed():
 			case kind == "signature":
 				l.signatureTS = true
-				if out.BestTime.IsZero() || ts.Time.Before(out.BestTime) {
-					out.BestTime = ts.Time
-				}
+				earliest(ts.Time)
 			default:
 				l.referencesTS = l.referencesTS || kind == "CAdES-C"
 				if first.IsZero() || ts.Time.Before(first) {
@@ -459,11 +486,19 @@ func (v *verifier) stamp(ctx context.Context, kind string, place int, value []by
 		return invalid(err)
 	}
 	var findings []sig.Finding
-	ts.Chain, findings = v.check.TrustTimeStamp(ctx, ts.Signer, ts.Time, found)
+	// Alone, a time stamp is judged at its own time. Under archive time stamps it is judged at the time
+	// that they prove: they exist because its certificate ends.
+	judged, forged := ts.Time, v.check.At
+	if l.chained() {
+		judged = v.provenBy(l, place, ts.Time)
+		forged = judged
+		l.inOrder(place, kind, ts.Time)
+	}
+	ts.Chain, findings = v.check.TrustTimeStamp(ctx, ts.Signer, judged, found)
 	ts.Findings = append(ts.Findings, findings...)
 	other := sig.StampOtherIssuer(token, ts.Signer)
 	ts.Findings, l.findings = append(ts.Findings, other...), append(l.findings, other...)
-	if f, weak := sig.WeakStamp(token.Weakness(v.check.At)); weak {
+	if f, weak := sig.WeakStamp(token.Weakness(forged)); weak {
 		ts.Findings = append(ts.Findings, f)
 		l.note(f.Code, "%s", f.Text)
 	} else if !ts.Passed() {
@@ -475,26 +510,35 @@ func (v *verifier) stamp(ctx context.Context, kind string, place int, value []by
 // tokenFound returns all data that may help to check a token: its own, including its
 // unsigned attributes, and that of the signature.
 func (v *verifier) tokenFound(token *tsp.Token, l *longTerm) sig.Found {
-	lists, _ := token.Message.RevocationLists()
-	found := sig.Found{
-		Certificates: slices.Concat(token.Certificates(), l.values.Certificates, v.certs), // an unreadable one is reported as missing if it is needed
-		CRLs:         slices.Concat(lists, l.values.CRLs, v.crls),
-		OCSP:         l.values.OCSP,
+	own := contentsOf(token)
+	return sig.Found{
+		Certificates: slices.Concat(own.Certificates, l.values.Certificates, v.certs, l.held.Certificates),
+		CRLs:         slices.Concat(own.CRLs, l.values.CRLs, v.crls, l.held.CRLs),
+		OCSP:         slices.Concat(own.OCSP, l.values.OCSP, v.answers, l.held.OCSP),
 	}
-	for _, s := range token.Message.Signers {
-		own := readLongTerm(s)
-		found.Certificates = append(found.Certificates, own.values.Certificates...)
-		found.CRLs = append(found.CRLs, own.values.CRLs...)
-		found.OCSP = slices.Concat(found.OCSP, own.values.OCSP)
-	}
-	return found
 }
 
 // level returns the highest level whose attributes are present and valid.
 func (v *verifier) level(out *sig.Signature, l *longTerm) string {
+	below := v.levelBelow(out, l)
+	switch {
+	case !l.archiveTS || l.broken || l.disorder:
+		return below
+	case below == "XLT1" || below == "X-L" || below == "LT":
+		return "A" // its evidence is complete
+	case l.unresolved || l.valuesBroken || !v.selfContained(out, l):
+		return below
+	}
+	return "A"
+}
+
+// levelBelow returns the level without archive time stamps.
+func (v *verifier) levelBelow(out *sig.Signature, l *longTerm) string {
 	switch {
 	case l.broken || !l.signatureTS:
 		return "BES"
+	case !l.hasRefs && len(v.crls)+len(v.answers) > 0 && !l.valuesBroken && v.selfContained(out, l):
+		return "LT" // the values are in the fields of the message
 	case !l.hasRefs:
 		return "T"
 	}
@@ -522,9 +566,9 @@ func (v *verifier) level(out *sig.Signature, l *longTerm) string {
 func (v *verifier) selfContained(out *sig.Signature, l *longTerm) bool {
 	verdict, err := chain.Build(out.Signer, chain.Options{
 		Roots:             v.check.Roots,
-		Intermediates:     slices.Concat(l.values.Certificates, v.certs),
-		CRLs:              slices.Concat(l.values.CRLs, v.crls),
-		OCSP:              l.values.OCSP,
+		Intermediates:     slices.Concat(l.values.Certificates, v.certs, l.held.Certificates),
+		CRLs:              slices.Concat(l.values.CRLs, v.crls, l.held.CRLs),
+		OCSP:              slices.Concat(l.values.OCSP, v.answers, l.held.OCSP),
 		At:                out.BestTime,
 		RequireRevocation: true,
 	})

@@ -4,6 +4,7 @@ package cades
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"tamga/pki/cms"
+	"tamga/pki/ocsp"
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
 	"tamga/sig"
@@ -86,11 +88,21 @@ func (*Format) verify(ctx context.Context, c *sig.Check) (*sig.Report, error) {
 		budget: b,
 		check:  c, message: m, alone: alone, report: &sig.Report{},
 		counters: maxCountersigners, stampsLeft: maxStamps, trusted: map[*x509gost.Certificate]trust{},
-		checksLeft: maxValueChecks, sound: map[string]bool{},
+		checksLeft: maxValueChecks, sound: map[string]bool{}, archives: map[*cms.SignerInfo]*archives{},
+	}
+	left := maxStamps
+	for i, s := range m.Signers {
+		if i == maxSigners {
+			break
+		}
+		if v.archives[s], err = readArchives(s, b, &left); err != nil {
+			return nil, err
+		}
 	}
 	if err := v.digests(ctx); err != nil {
 		return nil, err
 	}
+	v.source = &source{message: m, signed: c.Document, original: c.Original, content: v.content, spend: b.Spend}
 	v.evidence()
 	if m.Padding != 0 {
 		v.report.Findings = append(v.report.Findings, sig.Finding{Code: codePadding, Text: fmt.Sprintf("%d zero bytes follow the message and belong to nothing", m.Padding)})
@@ -110,7 +122,7 @@ func (*Format) verify(ctx context.Context, c *sig.Check) (*sig.Report, error) {
 		}
 		v.report.Signatures = append(v.report.Signatures, v.signature(ctx, i, s))
 	}
-	if err := ctx.Err(); err != nil {
+	if err := cmp.Or(ctx.Err(), v.source.failed); err != nil {
 		return nil, err
 	}
 	return v.report, nil
@@ -124,6 +136,7 @@ type verifier struct {
 	content []suite.Digest // of the signed document, by each algorithm in use
 	certs   []*x509gost.Certificate
 	crls    []*x509gost.RevocationList
+	answers []*ocsp.Basic // of the field crls
 	covers  string
 	alone   bool  // the document of a detached message is missing
 	carried int64 // bytes of certs and crls
@@ -134,6 +147,9 @@ type verifier struct {
 	trusted    map[*x509gost.Certificate]trust
 	checksLeft int             // signatures on values that may still be checked
 	sound      map[string]bool // valid values, as DER
+
+	archives map[*cms.SignerInfo]*archives
+	source   *source // what archive time stamps cover besides
 }
 
 // trust is the result for one certificate at the time of the check, with the evidence of
@@ -161,6 +177,7 @@ func (v *verifier) digests(ctx context.Context) (err error) {
 		if h, err := s.Hash(); err == nil && !slices.Contains(hashes, h) {
 			hashes = append(hashes, h)
 		}
+		hashes = v.archives[s].hashes(hashes)
 	}
 	var given []suite.Digest
 	if c.Hash != nil {
@@ -220,10 +237,11 @@ func find(ds []suite.Digest, h *suite.Hash) (suite.Digest, bool) {
 // evidence parses the certificates and CRLs of the message. A malformed one is a finding
 // but not fatal: it matters only if it is the signer's.
 func (v *verifier) evidence() {
-	var err1, err2 error
+	var err1, err2, err3 error
 	v.certs, err1 = v.message.X509()
 	v.crls, err2 = v.message.RevocationLists()
-	for _, err := range []error{err1, err2} {
+	v.answers, err3 = v.message.OCSPAnswers()
+	for _, err := range []error{err1, err2, err3} {
 		if err != nil {
 			v.report.Findings = append(v.report.Findings, sig.Finding{Code: codeUnreadable, Text: err.Error()})
 		}
@@ -233,6 +251,9 @@ func (v *verifier) evidence() {
 	}
 	for _, l := range v.crls {
 		v.carried += int64(len(l.Raw))
+	}
+	for _, b := range v.answers {
+		v.carried += int64(len(b.Raw))
 	}
 	v.candidates = slices.Clone(v.certs)
 	if v.check.Certificate != nil {
@@ -280,6 +301,7 @@ func (v *verifier) describe(index int, s *cms.SignerInfo) (sig.Signature, *longT
 	out.Scheme, _ = s.Scheme() // Check reports an unknown one
 	out.SigningTime, _ = s.SigningTime()
 	l := readLongTerm(s)
+	l.archives = v.archives[s]
 	if out.Signer = s.FindCertificate(v.candidates); out.Signer == nil {
 		out.Signer = s.FindCertificate(l.values.Certificates)
 	}
@@ -330,11 +352,11 @@ func (v *verifier) judge(ctx context.Context, out sig.Signature, s *cms.SignerIn
 // trust checks the certificate of a signature at its best time.
 func (v *verifier) trust(ctx context.Context, out *sig.Signature, l *longTerm) ([]*x509gost.Certificate, []sig.Finding) {
 	found := sig.Found{
-		Certificates: slices.Concat(v.certs, l.values.Certificates, l.borrowed),
-		CRLs:         slices.Concat(v.crls, l.values.CRLs),
-		OCSP:         l.values.OCSP,
+		Certificates: slices.Concat(v.certs, l.values.Certificates, l.held.Certificates, l.borrowed),
+		CRLs:         slices.Concat(v.crls, l.values.CRLs, l.held.CRLs),
+		OCSP:         slices.Concat(v.answers, l.values.OCSP, l.held.OCSP),
 	}
-	if l.hasValues || len(l.values.Certificates)+len(l.borrowed) > 0 || !out.BestTime.Equal(v.check.At) {
+	if l.hasValues || l.archives != nil || len(l.values.Certificates)+len(l.borrowed) > 0 || !out.BestTime.Equal(v.check.At) {
 		return v.check.Trust(ctx, out.Signer, out.BestTime, found)
 	}
 	t, ok := v.trusted[out.Signer]

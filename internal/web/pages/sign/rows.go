@@ -48,7 +48,7 @@ var rows = []struct {
 		"certificate-revocation-unknown", "certificate-evidence-unavailable", "certificate-crl-unusable", "certificate-crl-stale", "certificate-ocsp-unusable",
 		"certificate-ocsp-stale", "certificate-ocsp-unknown",
 	}},
-	{"stamp", []string{"time-stamp", "time-stamp-not-checked", "time-stamp-invalid", "time-stamp-added-later", "time-stamp-untrusted", "time-stamps-out-of-order"}},
+	{"stamp", []string{"time-stamp", "time-stamp-not-checked", "time-stamp-invalid", "time-stamp-added-later", "time-stamp-untrusted", "time-stamps-out-of-order", "archive-time-stamp-lapsed"}},
 	{"evidence", []string{
 		"long-term-value-broken", "long-term-value-unused", "long-term-evidence-incomplete", "evidence-older-than-time-stamp", "reference-without-value",
 		"references-out-of-step", "reference-not-checked",
