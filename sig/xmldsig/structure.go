@@ -189,14 +189,6 @@ func onlyText(t *xmltree.Tree, n xmltree.Node) error {
 	return nil
 }
 
-// plainText returns the text of an element that must not contain anything else.
-func plainText(t *xmltree.Tree, n xmltree.Node) (string, error) {
-	if err := onlyText(t, n); err != nil {
-		return "", err
-	}
-	return t.StringValue(n), nil
-}
-
 // base64Text decodes the text of an element of at most most characters, which must not contain anything else.
 func base64Text(t *xmltree.Tree, n xmltree.Node, most int) ([]byte, error) {
 	if err := onlyText(t, n); err != nil {
