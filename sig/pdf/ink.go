@@ -20,7 +20,7 @@ const (
 	maxOperands  = 64        // of one operator; further ones are not kept
 	maxSegments  = 1 << 18   // of one path
 	maxPixels    = 24 << 20  // of images that are decoded
-	priceGlyph   = 4         // steps
+	priceGlyph   = 6         // steps
 	priceSegment = 4
 	// segmentSize is the memory of a segment of a path, while the path grows by doubling.
 	segmentSize = 96
@@ -222,6 +222,10 @@ func (p *painter) contents(o object) {
 
 // stream reads a content stream.
 func (p *painter) stream(s *stream) {
+	if !p.file.charge(4 * priceObject) {
+		p.all = true
+		return
+	}
 	data, err := p.file.data(s)
 	if err != nil {
 		p.all = true
@@ -413,7 +417,11 @@ func (p *painter) operator(op string) {
 
 // resource returns a named resource.
 func (p *painter) resource(kind, n name) object {
-	return p.file.resolveDict(p.resources.get(kind)).get(n)
+	d := p.file.resolveDict(p.resources.get(kind))
+	if !p.file.charge(int64(len(d)+len(p.resources)) / 8) {
+		return nil
+	}
+	return d.get(n)
 }
 
 // external applies a dictionary of graphics state parameters.

@@ -82,6 +82,10 @@ func TestPlaceCost(t *testing.T) {
 		"a form in itself":  {content: "/X Do", entries: "/Resources <</XObject <</X 120 0 R>>>>", objects: self},
 		"states":            {content: strings.Repeat("q ", 5000)},
 		"one long path":     {content: "0 0 m " + strings.Repeat("9 9 l ", 300_000) + "S"},
+		"many names":        {content: strings.Repeat("/X Do ", 300_000), entries: "/Resources <</XObject <<" + strings.Repeat("/Name 5 0 R ", 100_000) + ">>>>"},
+		"many fonts":        {content: strings.Repeat("/F 1 Tf ", 100_000), entries: "/Resources <</Font <</F <</Type /Font /Subtype /Type1 /BaseFont /Helvetica>>>>>>"},
+		"many parts":        {entries: "/Contents [" + strings.Repeat("5 0 R ", 200_000) + "]"},
+		"widths again":      {content: "/F 1 Tf", entries: "/Resources <</Font <</F 120 0 R>>>>", objects: map[int]string{120: "<</Type /Font /Subtype /Type0 /Encoding /Identity-H /DescendantFonts [<</W [" + strings.Repeat("0 60000 500 ", 100_000) + "]>>]>>"}},
 		"a glyph in itself": {content: "BT /T 1 Tf (a) Tj ET", entries: "/Resources <</Font <</T 120 0 R>>>>", objects: map[int]string{120: "<</Type /Font /Subtype /Type3 /FontBBox [0 0 0 0] /FontMatrix [1 0 0 1 0 0] /Encoding <</Differences [97 /a]>> /CharProcs <</a 121 0 R>> /Resources <</Font <</T 120 0 R>>>>>>", 121: streamObject("", "BT /T 1 Tf (a) Tj ET")}},
 	} {
 		ctx := budget.With(t.Context(), budget.Limits{Steps: 60_000_000, Memory: 64 << 20})

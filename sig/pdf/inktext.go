@@ -177,7 +177,7 @@ func (p *painter) show(s text) {
 		if !hidden && !blank {
 			p.showGlyph(f, code, width, place)
 		}
-		if len(p.word) > 0 && p.box == nil {
+		if len(p.word) > 0 && p.box == nil && p.file.charge(int64(len(p.word))/4) {
 			p.search(f, code, width, place)
 		}
 		advance := width*t.size + t.character
@@ -304,6 +304,7 @@ const (
 	maxFonts   = 256
 	maxWidths  = 1 << 16
 	fontSize   = 512 // bytes, besides its widths
+	priceFont  = 4000
 	widthSize  = 64
 	maxMapping = 1 << 16
 )
@@ -318,14 +319,19 @@ func (p *painter) font(o object) *inkFont {
 	if d == nil {
 		return nil
 	}
-	if len(p.fonts) >= maxFonts || !p.file.keep(fontSize) {
+	if len(p.fonts) >= maxFonts || !p.file.charge(priceFont) {
+		p.all = true
+		return nil
+	}
+	if id.num == 0 { // it is read again each time, and not kept
+		return p.readFont(d)
+	}
+	if !p.file.keep(fontSize) {
 		p.all = true
 		return nil
 	}
 	f := p.readFont(d)
-	if id.num != 0 {
-		p.fonts[id.num] = f
-	}
+	p.fonts[id.num] = f
 	return f
 }
 
