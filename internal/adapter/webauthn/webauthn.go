@@ -5,10 +5,18 @@
 package webauthn
 
 import (
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/elliptic"
+	"crypto/rsa"
+	"crypto/x509"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"math/big"
 	"net/url"
+	"slices"
 
 	"github.com/go-webauthn/webauthn/protocol"
 	"github.com/go-webauthn/webauthn/protocol/webauthncose"
@@ -138,4 +146,29 @@ func (c Ceremonies) Asserted(p passkey.Person, challenge, answer []byte, of []pa
 		ID: used.ID, PublicKey: used.PublicKey, BackedUp: used.Flags.BackupEligible,
 		Counter: used.Authenticator.SignCount, Cloned: used.Authenticator.CloneWarning,
 	}, nil
+}
+
+// PublicKey implements [passkey.Ceremonies].
+func (c Ceremonies) PublicKey(of passkey.Credential) ([]byte, error) {
+	parsed, err := webauthncose.ParsePublicKey(of.PublicKey)
+	if err != nil {
+		return nil, err
+	}
+	var key any
+	switch k := parsed.(type) {
+	case webauthncose.EC2PublicKeyData:
+		if webauthncose.COSEEllipticCurve(k.Curve) != webauthncose.P256 || len(k.XCoord) != 32 || len(k.YCoord) != 32 {
+			return nil, errors.New("webauthn: the key is not on P-256")
+		}
+		if key, err = ecdsa.ParseUncompressedPublicKey(elliptic.P256(), slices.Concat([]byte{4}, k.XCoord, k.YCoord)); err != nil {
+			return nil, err
+		}
+	case webauthncose.OKPPublicKeyData:
+		key = ed25519.PublicKey(k.XCoord)
+	case webauthncose.RSAPublicKeyData:
+		key = &rsa.PublicKey{N: new(big.Int).SetBytes(k.Modulus), E: int(new(big.Int).SetBytes(k.Exponent).Int64())}
+	default:
+		return nil, fmt.Errorf("webauthn: a key of the type %T", parsed)
+	}
+	return x509.MarshalPKIXPublicKey(key)
 }

@@ -69,7 +69,13 @@ func (s *Service) answer(ctx context.Context, who audit.Principal, refID, answer
 		}
 		switch err := m.Check(ctx, &r, answer); {
 		case err == nil:
-			if err := s.right(ctx, who, &p.Record, now, declined); err != nil || !repeatable || ByPage(r.Method) {
+			var evidence []byte
+			if of, ok := m.Method.(evident); ok {
+				if evidence, err = of.Evidence(ctx, &r, answer); err != nil {
+					return fault.Rollback(err)
+				}
+			}
+			if err := s.right(ctx, who, &p.Record, now, declined, evidence); err != nil || !repeatable || ByPage(r.Method) {
 				return err
 			}
 			return s.keepAnswer(ctx, &p.Record, answer)
@@ -134,8 +140,8 @@ func (s *Service) late(ctx context.Context, who audit.Principal, refID string, n
 	return fault.New(fault.MaxAttempts, "too many answers: have another code sent")
 }
 
-// right confirms the record in the transaction of its answer.
-func (s *Service) right(ctx context.Context, who audit.Principal, r *Record, now time.Time, refused []int) error {
+// right confirms the record in the transaction of its answer. evidence is the answer if it proves anything, nil for a code.
+func (s *Service) right(ctx context.Context, who audit.Principal, r *Record, now time.Time, refused []int, evidence []byte) error {
 	how := ""
 	if ByDevice(r.Method) {
 		how = "by the code of the device"
@@ -144,7 +150,7 @@ func (s *Service) right(ctx context.Context, who audit.Principal, r *Record, now
 			return err
 		}
 	}
-	return s.confirm(ctx, who, r, now, refused, nil, how)
+	return s.confirm(ctx, who, r, now, refused, evidence, how)
 }
 
 // confirm makes the step to Confirmed. r becomes the stored record. how is for the audit

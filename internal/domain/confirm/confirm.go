@@ -135,7 +135,7 @@ type Content struct {
 	Shown  map[string]string // what.Fields.Shown when the record was created
 	// Outline is of the caller of Create. It stays as long as the record.
 	Outline []byte
-	// Result is the proof of Complete. Approval is the signed message of a device,
+	// Result is the proof of Complete. Approval is the signed message of a device or the answer of a passkey,
 	// a JSON object, with the public key of the device as its member "key".
 	Result   []byte
 	Approval []byte

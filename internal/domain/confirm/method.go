@@ -25,6 +25,12 @@ type Method interface {
 	Check(ctx context.Context, r *Record, answer string) error
 }
 
+// evident is a Method whose right answers prove by themselves that the user has confirmed.
+type evident interface {
+	// Evidence returns a right answer to the challenge of r as the record keeps it.
+	Evidence(ctx context.Context, r *Record, answer string) ([]byte, error)
+}
+
 // Row describes a method.
 type Row struct {
 	Name string // last part of the address of the method

@@ -6,12 +6,14 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
 	"io"
 
 	"tamga/gost/streebog"
 	"tamga/internal/domain/confirm/what"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/passkey"
 )
 
 // Passkeys are those of users; *passkey.Service satisfies it.
@@ -22,6 +24,16 @@ type Passkeys interface {
 	// Check returns nil if the answer is the user's. The fault is
 	// invalid_confirmation_code.
 	Check(ctx context.Context, userID string, challenge, answer []byte) error
+	// Evidence returns an answer that Check has accepted, in the same transaction.
+	Evidence(ctx context.Context, userID string, answer []byte) (passkey.Evidence, error)
+}
+
+// PasskeyApproval is the answer of a passkey as a record keeps it. With the record, Round and Nonce give the challenge; see
+// docs/confirmation.md.
+type PasskeyApproval struct {
+	Round int    `json:"round"` // number of the challenge
+	Nonce []byte `json:"nonce"`
+	passkey.Evidence
 }
 
 // byPasskey takes the answer of a passkey, which the browser signs over a challenge that
@@ -67,6 +79,22 @@ func (m byPasskey) Check(ctx context.Context, r *Record, answer string) error {
 		return err
 	}
 	return m.s.deps.Passkeys.Check(ctx, r.UserID, challenge, []byte(answer))
+}
+
+// Evidence implements evident.
+func (m byPasskey) Evidence(ctx context.Context, r *Record, answer string) ([]byte, error) {
+	o, err := m.s.offline(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	a := PasskeyApproval{Round: r.Round}
+	if a.Nonce, err = base64.StdEncoding.DecodeString(o.Code); err != nil {
+		return nil, fmt.Errorf("confirm: record %s: the challenge of a passkey: %w", r.ID, err)
+	}
+	if a.Evidence, err = m.s.deps.Passkeys.Evidence(ctx, r.UserID, []byte(answer)); err != nil {
+		return nil, err
+	}
+	return json.Marshal(map[string]any{"passkey": a})
 }
 
 // passkeyChallenge returns what a passkey signs for the challenge of r.

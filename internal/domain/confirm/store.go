@@ -56,7 +56,7 @@ type Move struct {
 	CompleteBefore time.Time // of a record that is confirmed
 	Declined       []int     // of a record that is confirmed or declined
 	Code, Message  string
-	Approval       []byte // signed message of a device; nil: none
+	Approval       []byte // signed message of a device, or answer of a passkey; nil: none
 	Proof          []byte // evidence of what was done, of a record that is completed; nil: none
 }
 

@@ -91,6 +91,18 @@ type Ceremonies interface {
 	// Asserted checks the answer and returns the passkey that signed it, with its new
 	// counter. An error means that it is refused.
 	Asserted(p Person, challenge, answer []byte, of []Credential) (Credential, error)
+	// PublicKey returns a public key, a SubjectPublicKeyInfo, of Credential.PublicKey.
+	PublicKey(c Credential) ([]byte, error)
+}
+
+// Evidence is a right answer as others can verify it: Signature is over AuthenticatorData and the SHA-256 of ClientData,
+// which has the challenge.
+type Evidence struct {
+	Credential        string `json:"credential"` // as Passkey.ID
+	AuthenticatorData []byte `json:"authenticator_data"`
+	ClientData        []byte `json:"client_data"`
+	Signature         []byte `json:"signature"`
+	Key               []byte `json:"key"` // SubjectPublicKeyInfo
 }
 
 // Record is a stored passkey.
@@ -400,6 +412,42 @@ func (s *Service) Check(ctx context.Context, userID string, challenge, answer []
 		return err
 	}
 	return refused(errors.New("the passkey is another user's"))
+}
+
+// Evidence returns an answer for which Check has returned nil, in the same transaction.
+func (s *Service) Evidence(ctx context.Context, userID string, answer []byte) (e Evidence, err error) {
+	var a struct {
+		ID       string `json:"rawId"`
+		Response struct {
+			AuthenticatorData string `json:"authenticatorData"`
+			ClientData        string `json:"clientDataJSON"`
+			Signature         string `json:"signature"`
+		} `json:"response"`
+	}
+	if err := json.Unmarshal(answer, &a); err != nil {
+		return e, fmt.Errorf("passkey: the answer: %w", err)
+	}
+	var id []byte
+	for _, part := range []struct {
+		text string
+		to   *[]byte
+	}{{a.ID, &id}, {a.Response.AuthenticatorData, &e.AuthenticatorData}, {a.Response.ClientData, &e.ClientData}, {a.Response.Signature, &e.Signature}} {
+		if *part.to, err = base64.RawURLEncoding.DecodeString(strings.TrimRight(part.text, "=")); err != nil {
+			return e, fmt.Errorf("passkey: the answer: %w", err)
+		}
+	}
+	_, have, err := s.credentials(ctx, userID)
+	if err != nil {
+		return e, err
+	}
+	for _, c := range have {
+		if bytes.Equal(c.ID, id) {
+			e.Credential = base64.RawURLEncoding.EncodeToString(id)
+			e.Key, err = s.deps.Ceremonies.PublicKey(c)
+			return e, err
+		}
+	}
+	return e, errors.New("passkey: the answer is of no passkey of the user")
 }
 
 func refused(err error) error {

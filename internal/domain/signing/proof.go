@@ -57,6 +57,7 @@ type Proof struct {
 	Shown     map[string]string `json:"shown"`              // by language
 	Declined  []int             `json:"declined,omitempty"` // indexes of documents
 	Approval  *ProofApproval    `json:"approval,omitempty"` // of a device
+	Passkey   *ProofPasskey     `json:"passkey,omitempty"`  // its answer
 	Audit     []ProofEntry      `json:"audit"`
 	Signature *ProofSignature   `json:"signature,omitempty"` // of a signature that was made
 }
@@ -84,6 +85,9 @@ type ProofApproval struct {
 	Signature string `json:"signature"`
 	Key       []byte `json:"key,omitempty"` // SubjectPublicKeyInfo; missing in records of releases that did not store it
 }
+
+// ProofPasskey is the answer of a passkey, with what its challenge was made of besides the record.
+type ProofPasskey = confirm.PasskeyApproval
 
 // ProofEntry is an audit entry about a confirmation.
 type ProofEntry struct {
@@ -161,9 +165,15 @@ func (p *Proofs) of(ctx context.Context, r *confirm.Record) (*Proof, error) {
 		What:  ProofWhat{r.What.String(), c.Fields}, Shown: c.Shown, Declined: r.Declined, Audit: []ProofEntry{},
 	}
 	if len(c.Approval) > 0 {
-		proof.Approval = &ProofApproval{}
-		if err := json.Unmarshal(c.Approval, proof.Approval); err != nil {
+		var by struct {
+			ProofApproval
+			Passkey *ProofPasskey `json:"passkey"`
+		}
+		if err := json.Unmarshal(c.Approval, &by); err != nil {
 			return nil, fmt.Errorf("signing: the approval of operation %s: %w", r.ID, err)
+		}
+		if proof.Passkey = by.Passkey; by.Passkey == nil {
+			proof.Approval = &by.ProofApproval
 		}
 	}
 	entries, err := p.Entries.Of(ctx, confirm.AuditOperation, r.ID, r.CreatedAt)

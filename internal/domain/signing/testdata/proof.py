@@ -9,12 +9,14 @@ cryptography is made by OpenSSL with gost-engine (Debian: libengine-gost-openssl
     python3 proof.py proof.json
 """
 import base64
+import hashlib
 import json
 import os
 import struct
 import subprocess
 import sys
 import tempfile
+import urllib.parse
 
 
 def openssl(*args, data=b""):
@@ -151,7 +153,37 @@ def check(proof, files):
         out = openssl("dgst", *md, "-verify", pem, "-signature", files("value", value), signed)
         want(out.returncode == 0, "the signature of the device is wrong")
 
-    # 4. The signature.
+    # 4. The answer of a passkey.
+    passkey = proof.get("passkey")
+    if passkey:
+        want("Confirmed" in states, "a passkey has answered, and nothing is confirmed")
+        nonce = base64.b64decode(passkey["nonce"])
+        want(len(nonce) == 32, "the random part of the challenge is missing")
+        challenge = streebog256(b"".join(field(part) for part in [
+            b"tamga passkey challenge", b"\x01", proof["id"].encode(), proof["user_id"].encode(), proof["client_id"].encode(),
+            proof["purpose"].encode(), digest, struct.pack(">I", passkey["round"]), nonce]))
+        client, data = base64.b64decode(passkey["client_data"]), base64.b64decode(passkey["authenticator_data"])
+        try:
+            said = json.loads(client)
+        except ValueError:
+            said = {}
+        want(said.get("type") == "webauthn.get", "the passkey was asked for something else")
+        want(plain(said["challenge"]) == challenge, "the passkey answered another challenge")
+        host = urllib.parse.urlsplit(said["origin"]).hostname
+        want(data[:32] == hashlib.sha256(host.encode()).digest(), "the passkey answered for another service")
+        want(data[32] & 5 == 5, "the person was not present or not verified")
+        key = files("passkey.der", base64.b64decode(passkey["key"]))
+        pem = files("passkey.pem", openssl("pkey", "-pubin", "-inform", "DER", "-in", key).stdout)
+        signed = files("signed", data + hashlib.sha256(client).digest())
+        value = files("value", base64.b64decode(passkey["signature"]))
+        if b"ED25519" in openssl("pkey", "-pubin", "-in", pem, "-noout", "-text").stdout.upper():
+            out = openssl("pkeyutl", "-verify", "-pubin", "-inkey", pem, "-rawin", "-in", signed, "-sigfile", value)
+        else:
+            out = openssl("dgst", "-sha256", "-verify", pem, "-signature", value, signed)
+        want(out.returncode == 0, "the signature of the passkey is wrong")
+    want((proof.get("method") == "passkey" and "Confirmed" in states) == bool(passkey), "the answer of the passkey is missing")
+
+    # 5. The signature.
     signature = proof.get("signature")
     if signature:
         want("Completed" in states and "Confirmed" in states, "a signature without a confirmation")
