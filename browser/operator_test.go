@@ -144,14 +144,16 @@ func (b *tab) reachable() {
 // it after a tick.
 func TestOperatorDecides(t *testing.T) {
 	s := start(t, "--set", "certificates.approval=operator")
+	wide := s.tab(t, looks[1])
+	wide.signIn("/operator/requests", s.Dev.Operator.Login, s.Dev.Operator.Password)
+	wide.wait(`[data-wait]`)
 	demo := s.tab(t, looks[0])
 	demo.signIn("/certificates/request", s.Dev.User.Login, s.Dev.User.Password)
 	demo.fill(`input[id="name.2.5.4.3"]`, "Фёдоров Александр Ильич")
 	demo.press(`main form[method=post] button:not([name])`)
 	demo.wait(`a[href^="/certificate-requests/"]`)
 
-	wide := s.tab(t, looks[1])
-	wide.signIn("/operator/requests", s.Dev.Operator.Login, s.Dev.Operator.Password)
+	wide.wait(`main a[href*="/request-approve"]`) // the list is renewed by itself
 	wide.press(`main a[href*="/request-approve"]`)
 	wide.see("Имя в запросе отличается от карточки")
 	wide.check("operator-request")

@@ -16,12 +16,13 @@ import (
 // Kind is a kind of what people wait for. The set is closed.
 type Kind string
 
-// The kinds. A topic of Devices and Requests has the identifier of its user.
+// The kinds. A topic of Devices, Requests and Office has the identifier of its user.
 const (
 	Confirmation Kind = "confirmation" // and what is carried out after it
 	Operation    Kind = "operation"
 	Devices      Kind = "devices"  // of a user, and their activation
 	Requests     Kind = "requests" // of a user for certificates
+	Office       Kind = "office"   // what waits for an operator: requests for certificates, changes of other operators
 )
 
 // Topic is what a user waits for.

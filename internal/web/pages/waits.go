@@ -24,7 +24,7 @@ func (a *API) follow(ctx context.Context, r struct {
 }) (rest.Events, error) {
 	kind := waiting.Kind(r.For)
 	switch kind {
-	case waiting.Confirmation, waiting.Operation, waiting.Devices, waiting.Requests:
+	case waiting.Confirmation, waiting.Operation, waiting.Devices, waiting.Requests, waiting.Office:
 	default:
 		return rest.Events{}, fault.New(fault.InvalidParameters, "for: this cannot be waited for")
 	}

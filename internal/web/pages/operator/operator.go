@@ -175,6 +175,15 @@ func (a *API) office(ctx context.Context, template, title, done string, content 
 	return view.View{Template: "operator/" + template, Title: title, Content: v, Side: a.side(ctx)}
 }
 
+// live makes a list that goes on by itself when something else waits for the operator.
+func (a *API) live(ctx context.Context, title, done string, wait view.Wait, t table) view.View {
+	v := a.office(ctx, "sections", title, done, sections{Tables: []table{t}, Wait: wait})
+	if wait.Address != "" {
+		v.Script = view.WaitScript
+	}
+	return v
+}
+
 // side returns the list of the pages that the operator may see.
 func (a *API) side(ctx context.Context) []view.Group {
 	var groups []view.Group
@@ -259,7 +268,8 @@ func (a *API) operatorStart(ctx context.Context, r struct {
 
 // sections are the usual content of a page of operators.
 type sections struct {
-	Lead   string // untrusted text of the first line; "": none
+	Lead   string    // untrusted text of the first line; "": none
+	Wait   view.Wait // for a change of the list; the zero value: nothing
 	Tables []table
 }
 

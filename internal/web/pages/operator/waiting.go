@@ -18,6 +18,7 @@ import (
 	"tamga/internal/domain/effect"
 	"tamga/internal/domain/keys"
 	"tamga/internal/domain/operation"
+	"tamga/internal/domain/waiting"
 	"tamga/internal/web/pages/view"
 	"tamga/internal/web/rest"
 )
@@ -48,6 +49,10 @@ func (a *API) requests(ctx context.Context, r struct {
 	Done  string `query:"done"`
 	After int64  `query:"after"`
 }) (view.View, error) {
+	wait, err := view.WaitFor(ctx, waiting.Office, "")
+	if err != nil {
+		return view.View{}, err
+	}
 	list, err := a.Keys.WaitingFor(ctx, rest.Caller(ctx), r.After, pageRows)
 	if err != nil {
 		return view.View{}, err
@@ -72,7 +77,7 @@ func (a *API) requests(ctx context.Context, r struct {
 	if len(list) == pageRows {
 		t.Next = "/operator/requests?after=" + strconv.FormatInt(list[len(list)-1].ID, 10)
 	}
-	return a.office(ctx, "sections", "requests.title", r.Done, sections{Tables: []table{t}}), nil
+	return a.live(ctx, "requests.title", r.Done, wait, t), nil
 }
 
 var operationHead = []string{"person.title", "signed.operation", "operations.action", "certificate.state", "person.begun"}
@@ -120,6 +125,10 @@ func (a *API) approvals(ctx context.Context, r struct {
 	Done  string `query:"done"`
 	After string `query:"after"`
 }) (view.View, error) {
+	wait, err := view.WaitFor(ctx, waiting.Office, "")
+	if err != nil {
+		return view.View{}, err
+	}
 	list, err := a.Approvals.List(ctx, rest.Caller(ctx), r.After, pageRows)
 	if err != nil {
 		return view.View{}, err
@@ -142,7 +151,7 @@ func (a *API) approvals(ctx context.Context, r struct {
 	if len(list) == pageRows {
 		t.Next = "/operator/approvals?" + url.Values{"after": {list[len(list)-1].ID}}.Encode()
 	}
-	return a.office(ctx, "sections", "approvals.title", r.Done, sections{Tables: []table{t}}), nil
+	return a.live(ctx, "approvals.title", r.Done, wait, t), nil
 }
 
 // objectAt returns the page of the user with an identifier, "" for no user.

@@ -34,7 +34,7 @@ func WaitFor(ctx context.Context, kind waiting.Kind, id string) (Wait, error) {
 
 // TopicOf returns a topic of a user.
 func TopicOf(userID string, kind waiting.Kind, id string) waiting.Topic {
-	if kind == waiting.Devices || kind == waiting.Requests {
+	if kind == waiting.Devices || kind == waiting.Requests || kind == waiting.Office {
 		id = userID
 	}
 	return waiting.Topic{Kind: kind, ID: id, UserID: userID}

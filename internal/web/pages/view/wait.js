@@ -7,8 +7,10 @@
     source.onmessage = event => {
       if (event.data === mark.dataset.state) return;
       source.close();
-      if (mark.dataset.then) location.assign(mark.dataset.then);
-      else location.reload();
+      const on = () => mark.dataset.then ? location.assign(mark.dataset.then) : location.reload();
+      // A dialog that the reader has open stays.
+      if (document.querySelector(":popover-open")) document.addEventListener("toggle", on, { capture: true, once: true });
+      else on();
     };
     window.addEventListener("pagehide", () => source.close());
   }
