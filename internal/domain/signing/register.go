@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -245,12 +246,27 @@ func (r *Register) Of(ctx context.Context, who audit.Principal, operation string
 	return list, nil
 }
 
+// certificateIn returns the certificate that the object of an entry names, 0 for the default one, which may be another by now.
+func certificateIn(object string) int64 {
+	number, named := strings.CutPrefix(object, "certificate ")
+	if !named {
+		return 0
+	}
+	number, _, _ = strings.Cut(number, ",")
+	id, err := strconv.ParseInt(number, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return id
+}
+
 // signaturesOf reads an audit entry, with its documents in their order.
 func signaturesOf(e *audit.Entry) (list []Signature) {
 	s := Signature{At: e.At, ClientID: e.Principal.ClientID, Actor: e.Principal.Actor}
 	if e.Operation != AuditSignature {
 		// What an operation has signed has entries of its own.
 		if e.Outcome == audit.OK && !strings.HasPrefix(e.Object, "operation") {
+			s.Certificate = certificateIn(e.Object)
 			list = append(list, s)
 		}
 		return list

@@ -54,3 +54,21 @@ func TestDetails(t *testing.T) {
 		}
 	}
 }
+
+// TestDirectly reads the entries of requests that signed without an operation: they name their certificate.
+func TestDirectly(t *testing.T) {
+	for object, want := range map[string]int64{"certificate 7": 7, "certificate 7, 3 documents, 1 of them refused": 7, "default certificate": 0, "": 0, "certificate x": 0, "certificate 99999999999999999999": 0} {
+		list := signaturesOf(&audit.Entry{Operation: "SignDocument", Outcome: audit.OK, Object: object})
+		if len(list) != 1 || list[0].Certificate != want {
+			t.Errorf("%q: %+v, want the certificate %d", object, list, want)
+		}
+		q := RegisterQuery{Certificate: 7}
+		fits, err := q.fits()
+		if err != nil || fits(&list[0]) != (want == 7) {
+			t.Errorf("%q is found by the certificate 7: %t, %v", object, want != 7, err)
+		}
+	}
+	if list := signaturesOf(&audit.Entry{Operation: "SignDocument", Outcome: audit.OK, Object: "operation 1"}); len(list) != 0 {
+		t.Errorf("the entry of an operation is a signature, too: %+v", list)
+	}
+}
