@@ -244,7 +244,12 @@ func (b *tab) run(actions ...chromedp.Action[chromedp.Void]) {
 // open goes to a page and waits until it is loaded.
 func (b *tab) open(path string) {
 	b.Helper()
-	b.run(chromedp.Navigate(b.URL + path))
+	b.navigate(b.URL + path)
+}
+
+func (b *tab) navigate(address string) {
+	b.Helper()
+	b.run(chromedp.Navigate(address))
 }
 
 // wait waits until the page has a visible element.
