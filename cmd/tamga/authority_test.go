@@ -28,9 +28,12 @@ func TestAuthorityUnderLoad(t *testing.T) {
 	tool.Write("old.pem", []byte(i.run("ca", "export")))
 	before := i.plain
 	stop := i.load(server)
+	if r := i.try("ca", "rollover", "gost"); r.Code != 1 || !strings.Contains(r.Err, "gost issues nothing any more") || strings.Contains(i.run("ca", "list"), "gost-2") {
+		t.Errorf("a rollover without --yes: %d, %s", r.Code, r.Err)
+	}
 	for _, command := range []string{
 		"ca renew gost", "ca renew gost-root", "ca renew ecdsa", "key status", "key reseal",
-		"ca rollover gost --issuing-only", "ca rollover gost", "ca rollover ecdsa", "ca renew gost-3", "ca renew gost-root-2", "key reseal", "ca list",
+		"ca rollover gost --issuing-only --yes", "ca rollover gost --yes", "ca rollover ecdsa --yes", "ca renew gost-3", "ca renew gost-root-2", "key reseal", "ca list",
 	} {
 		i.run(strings.Fields(command)...)
 	}

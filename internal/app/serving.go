@@ -100,17 +100,17 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener, r Reloading) 
 	defer stop()
 	go s.reloadOnSignal(serving, r)
 	log.Info("listening", "address", c.Listen, "url", c.BaseURL())
-	if r.Notify != nil {
-		r.Notify("READY=1")
-		defer context.AfterFunc(ctx, func() { r.Notify("STOPPING=1") })()
+	notify := r.Notify
+	if notify == nil {
+		notify = func(string) {}
 	}
-	return s.answer(ctx, endpoints)
+	return s.answer(ctx, endpoints, notify)
 }
 
-// answer answers at the endpoints until ctx ends. Then it drains (see drain), closes the listeners
+// answer answers at the endpoints until ctx ends, and tells the service manager so. Then it drains (see drain), closes the listeners
 // and waits for requests in progress, up to the configured stop_time. The background tasks end with
 // it.
-func (s *Server) answer(ctx context.Context, endpoints []endpoint) error {
+func (s *Server) answer(ctx context.Context, endpoints []endpoint, notify func(state string)) error {
 	c, log := s.services.Config, s.services.log
 	requests, abort := context.WithCancel(context.WithoutCancel(ctx))
 	defer abort()
@@ -142,10 +142,12 @@ func (s *Server) answer(ctx context.Context, endpoints []endpoint) error {
 		go func() { failed <- e.serve(server, c) }()
 	}
 	var err error
+	notify("READY=1")
 	select {
 	case err = <-failed:
 		err = fmt.Errorf("serving: %w", err)
 	case <-ctx.Done():
+		notify("STOPPING=1")
 		s.readiness.Drain()
 		drain(ctx, c.DrainTime, log)
 		s.services.waits.Close() // they would end with the time to stop

@@ -185,6 +185,7 @@ func unknownAuthority(name string, err error) error {
 type caRolloverCommand struct {
 	Hierarchy   string           `arg:"" enum:"gost,ecdsa" help:"Hierarchy: gost or ecdsa."`
 	IssuingOnly bool             `help:"Make a new issuing authority under the present root."`
+	Yes         bool             `help:"Make the keys. Without it, only print what would be made."`
 	From        cli.Installation `embed:""`
 }
 
@@ -200,12 +201,41 @@ func (r *caRolloverCommand) Run(c *cli.Console) error {
 		if err := s.Authority.Bootstrap(ctx); err != nil {
 			return err
 		}
+		if !r.Yes {
+			plan, err := r.plan(ctx, c, s)
+			if err == nil {
+				fmt.Fprint(c.Stderr, c.Program.AsStarted(plan))
+				err = errors.New("nothing was made: read the plan, then repeat with --yes")
+			}
+			return err
+		}
 		made, err := s.Authority.Rollover(ctx, r.Hierarchy, !r.IssuingOnly)
 		if err != nil {
 			return err
 		}
 		return r.From.Answer(c, map[string]any{"made": made}, "Made: %s.\nGive the roots and cross certificates to those who verify signatures: tamga ca export --all --cross\n", strings.Join(made, ", "))
 	})
+}
+
+// plan says what a rollover would make, and what stays.
+func (r *caRolloverCommand) plan(ctx context.Context, c *cli.Console, s *app.Services) (string, error) {
+	list, err := s.Authority.All(ctx)
+	if err != nil {
+		return "", err
+	}
+	var text strings.Builder
+	if r.IssuingOnly {
+		text.WriteString(c.Text("A new issuing authority of %s would be made under the present root.\n", r.Hierarchy))
+	} else {
+		text.WriteString(c.Text("A new root and a new issuing authority of %s would be made, and two cross certificates. Programs that verify signatures need the new root.\n", r.Hierarchy))
+	}
+	for _, d := range list {
+		if d.Current && (d.Name == r.Hierarchy || strings.HasPrefix(d.Name, r.Hierarchy+"-")) && !(r.IssuingOnly && d.Root) {
+			text.WriteString(c.Text("%s issues nothing any more, and goes on with revocation lists and answers until %s.\n", d.Name, d.Certificate.NotAfter.Format(time.DateOnly)))
+		}
+	}
+	text.WriteString(c.Text("It cannot be undone.\n"))
+	return text.String(), nil
 }
 
 type caRequestCommand struct {

@@ -67,7 +67,7 @@ var examples = map[string][]string{
 	"ca renew":                    {"tamga ca renew gost --config tamga.yaml"},
 	"ca request":                  {"tamga ca request gost -o gost.csr --config tamga.yaml", "tamga ca request gost --subject 'CN=Example Signing CA' --subject OGRN=1027700132195 -o gost.csr --config tamga.yaml"},
 	"ca install":                  {"tamga ca install gost gost.pem --config tamga.yaml"},
-	"ca rollover":                 {"tamga ca rollover gost --config tamga.yaml", "tamga ca rollover ecdsa --issuing-only --config tamga.yaml"},
+	"ca rollover":                 {"tamga ca rollover gost --config tamga.yaml", "tamga ca rollover ecdsa --issuing-only --yes --config tamga.yaml"},
 	"key status":                  {"tamga key status --config tamga.yaml"},
 	"key rotate":                  {"tamga key rotate --config tamga.yaml", "tamga key rotate --id 2027 --wait 10m --config tamga.yaml"},
 	"key reseal":                  {"tamga key reseal --config tamga.yaml"},
