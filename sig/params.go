@@ -118,10 +118,14 @@ type Choice struct {
 	Name, Number string
 	// Level is the level of a signature with this value.
 	Level Level
+	// Also is another number that means the same, empty for none.
+	Also string
 }
 
 // is reports whether a value from a request is this choice.
-func (c Choice) is(v string) bool { return v != "" && (strings.EqualFold(v, c.Name) || v == c.Number) }
+func (c Choice) is(v string) bool {
+	return v != "" && (strings.EqualFold(v, c.Name) || v == c.Number || v == c.Also)
+}
 
 // Enum reads one of the choices by name, in any letter case, or by number, and returns its
 // documented name. It returns def if the key is absent.

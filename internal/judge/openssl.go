@@ -152,3 +152,11 @@ func (tool *Tool) Read(name string) []byte {
 	}
 	return data
 }
+
+// RunOther runs another program in Dir, which may call openssl: it has the same configuration.
+func (tool *Tool) RunOther(program string, args ...string) (stdout string, err error) {
+	tool.t.Helper()
+	other := *tool
+	other.program = Program(tool.t, program)
+	return other.Run(args...)
+}

@@ -80,37 +80,65 @@ type Services struct {
 func NewServices(t testing.TB, root *Party, authorities ...*Party) *Services {
 	t.Helper()
 	sub := root.Authority(t, "Time Authority")
+	return newServices(t, sub.TimeStamper(t, "Time Stamper"), append([]*Party{root, sub}, authorities...))
+}
+
+func newServices(t testing.TB, tsa *Party, parties []*Party) *Services {
 	return &Services{
 		Now: Time, Step: time.Second, t: t, Obedient: true,
-		TSA:        sub.TimeStamper(t, "Time Stamper"),
+		TSA:        tsa,
 		By:         map[*x509gost.Certificate]Authority{},
 		Revoked:    map[*x509gost.Certificate]time.Time{},
 		Err:        map[string]error{},
-		parties:    append([]*Party{root, sub}, authorities...),
+		parties:    parties,
 		Responders: map[*Party]*Party{},
 		calls:      map[string]int{},
 	}
 }
 
+// Era makes a root, an authority below it and its services, all of whose certificates are valid from one
+// time to another.
+func Era(t testing.TB, s *suite.Suite, name string, from, to time.Time) (root, sub *Party, services *Services) {
+	t.Helper()
+	within := func(change func(*x509gost.Template)) func(*x509gost.Template) {
+		return func(template *x509gost.Template) {
+			change(template)
+			template.NotBefore, template.NotAfter = from, to
+		}
+	}
+	root = issue(t, nil, s, name+" Root", within(authority))
+	sub = issue(t, root, s, name+" Authority", within(authority))
+	services = newServices(t, issue(t, sub, s, name+" Stamper", within(forStamps)), []*Party{root, sub})
+	for _, p := range services.parties {
+		services.Responders[p] = issue(t, p, s, name+" Responder", within(func(template *x509gost.Template) { forAnswers(template, false) }))
+	}
+	services.Now = from
+	return root, sub, services
+}
+
 // TimeStamper makes a time-stamp service with a key of the same suite.
 func (p *Party) TimeStamper(t testing.TB, name string) *Party {
 	t.Helper()
-	return issue(t, p, p.Suite, name, func(template *x509gost.Template) {
-		// SEQUENCE { id-kp-timeStamping }
-		template.ExtraExtensions = []x509gost.Extension{{OID: x509gost.OIDExtKeyUsage, Critical: true,
-			Value: []byte{0x30, 10, 6, 8, 0x2b, 6, 1, 5, 5, 7, 3, 8}}}
-	})
+	return issue(t, p, p.Suite, name, forStamps)
+}
+
+func forStamps(template *x509gost.Template) {
+	// SEQUENCE { id-kp-timeStamping }
+	template.ExtraExtensions = []x509gost.Extension{{OID: x509gost.OIDExtKeyUsage, Critical: true,
+		Value: []byte{0x30, 10, 6, 8, 0x2b, 6, 1, 5, 5, 7, 3, 8}}}
+}
+
+func forAnswers(template *x509gost.Template, checked bool) {
+	template.ExtKeyUsage = []x509gost.OID{x509gost.UsageOCSPSigning}
+	if !checked {
+		template.ExtraExtensions = []x509gost.Extension{{OID: x509gost.OIDOCSPNoCheck, Value: []byte{5, 0}}}
+	}
 }
 
 // Responder makes an OCSP responder with a key of the same suite.
 func (p *Party) Responder(t testing.TB, name string, checked bool) *Party {
 	t.Helper()
-	return issue(t, p, p.Suite, name, func(template *x509gost.Template) {
-		template.ExtKeyUsage = []x509gost.OID{x509gost.UsageOCSPSigning}
-		if !checked {
-			template.ExtraExtensions = []x509gost.Extension{{OID: x509gost.OIDOCSPNoCheck, Value: []byte{5, 0}}}
-		}
-	})
+	return issue(t, p, p.Suite, name, func(template *x509gost.Template) { forAnswers(template, checked) })
 }
 
 // Calls returns how often a kind was requested: "stamp", "revocation" or "issuer".

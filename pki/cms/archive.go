@@ -41,6 +41,21 @@ func (a Attribute) Parts() (oid []byte, values [][]byte, err error) {
 	return fields[0], values, err
 }
 
+// FieldsInDER reports whether the headers of the fields certificates and crls are DER, as Rewrite writes
+// them.
+func (m *Message) FieldsInDER() bool {
+	for _, f := range []struct {
+		Range
+		elements [][]byte
+	}{{m.CertificateSet, m.Certificates}, {m.RevocationInfo, m.CRLs}} {
+		n := int64(size(f.elements))
+		if f.Length > 0 && (n == 0 || f.Length != 1+int64(lengthLen(n))+n) {
+			return false
+		}
+	}
+	return true
+}
+
 // UnsignedField returns the field unsignedAttrs with other attributes, whose whole encodings are given.
 func UnsignedField(attrs [][]byte) []byte { return wrap(tagContext1, attrs...) }
 

@@ -17,6 +17,11 @@ type Changes struct {
 	// Certificates are whole elements to append. Rewrite omits duplicates and those that
 	// the message already has.
 	Certificates [][]byte
+	// CRLs are whole elements of the field crls to append, in the same way.
+	CRLs [][]byte
+	// Hashes are listed in digestAlgorithms even if no signer uses them, for programs that compute
+	// all digests of a document while they read it.
+	Hashes []*suite.Hash
 	// Replaced has whole SignerInfos, as AppendUnsigned returns them, by the index of
 	// the SignerInfo that each replaces.
 	Replaced map[int][]byte
@@ -30,12 +35,7 @@ type Changes struct {
 // digestAlgorithms (RFC 5652, 5.1) and writes the headers around them in DER. It is an error
 // if Parse would refuse the result.
 func (m *Message) Rewrite(c Changes) (head, tail []byte, err error) {
-	certs := append(make([][]byte, 0, len(m.Certificates)+len(c.Certificates)), m.Certificates...)
-	for _, raw := range c.Certificates {
-		if !slices.ContainsFunc(certs, func(other []byte) bool { return bytes.Equal(raw, other) }) {
-			certs = append(certs, raw)
-		}
-	}
+	certs, crls := appended(m.Certificates, c.Certificates), appended(m.CRLs, c.CRLs)
 	raws := make([][]byte, 0, len(m.Signers)+len(c.Added))
 	infos := make([]*SignerInfo, 0, cap(raws))
 	for i, s := range m.Signers {
@@ -53,16 +53,16 @@ func (m *Message) Rewrite(c Changes) (head, tail []byte, err error) {
 		}
 		raws, infos = append(raws, raw), append(infos, s)
 	}
-	if len(certs) > maxElements || len(raws) > maxElements {
-		return nil, nil, fmt.Errorf("cms: the message would have %d certificates and %d signers; at most %d of each are allowed", len(certs), len(raws), maxElements)
+	if len(certs) > maxElements || len(crls) > maxElements || len(raws) > maxElements {
+		return nil, nil, fmt.Errorf("cms: the message would have %d certificates, %d CRLs and %d signers; at most %d of each are allowed", len(certs), len(crls), len(raws), maxElements)
 	}
-	digests, err := m.listDigests(infos)
+	digests, err := m.listDigests(infos, c.Hashes)
 	if err != nil {
 		return nil, nil, err
 	}
-	w := newWriter(headersRoom + size(certs) + size(m.CRLs) + size(raws) + size(digests))
+	w := newWriter(headersRoom + size(certs) + size(crls) + size(raws) + size(digests))
 	w.addAll(raws)
-	after, err := w.closeSigners(certs, m.CRLs)
+	after, err := w.closeSigners(certs, crls)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -71,14 +71,25 @@ func (m *Message) Rewrite(c Changes) (head, tail []byte, err error) {
 	w.addAll(digests)
 	w.close(tagSet, mark)
 	byKey := slices.ContainsFunc(infos, func(s *SignerInfo) bool { return s.Version == 3 })
-	w.closeMessage(OIDSignedData, version(m.ContentType, certs, m.CRLs, byKey))
+	w.closeMessage(OIDSignedData, version(m.ContentType, certs, crls, byKey))
 	head, tail = w.parts(after)
 	return head, tail, nil
 }
 
+// appended returns a list with the elements of more that it has not.
+func appended(list, more [][]byte) [][]byte {
+	out := append(make([][]byte, 0, len(list)+len(more)), list...)
+	for _, raw := range more {
+		if !slices.ContainsFunc(out, func(other []byte) bool { return bytes.Equal(raw, other) }) {
+			out = append(out, raw)
+		}
+	}
+	return out
+}
+
 // listDigests returns the digestAlgorithms of the rewritten message: those of the message
-// unchanged, and then those that its signers and countersigners use and that are missing.
-func (m *Message) listDigests(signers []*SignerInfo) ([][]byte, error) {
+// unchanged, and then those that its signers and countersigners use and that are missing, and more.
+func (m *Message) listDigests(signers []*SignerInfo, more []*suite.Hash) ([][]byte, error) {
 	list := make([][]byte, 0, len(m.DigestAlgorithms)+1)
 	known := make([]*suite.Hash, 0, cap(list))
 	unknown := map[string]bool{} // by object identifier
@@ -115,6 +126,13 @@ func (m *Message) listDigests(signers []*SignerInfo) ([][]byte, error) {
 	for _, s := range signers {
 		add(s, 0)
 	}
+	for _, h := range more {
+		if isNew(h.OID) {
+			w := newWriter(attributeRoom)
+			w.digestAlgorithm(h)
+			list = append(list, w.der())
+		}
+	}
 	if len(list) > maxElements {
 		return nil, errors.New("cms: too many digest algorithms")
 	}
@@ -127,7 +145,18 @@ func ParseSignerInfo(raw []byte) (*SignerInfo, error) { return parseSignerInfo(r
 // AppendUnsigned returns the SignerInfo with unsigned attributes appended. Everything else
 // keeps its bytes. Only the headers around the attributes are new.
 func (s *SignerInfo) AppendUnsigned(attrs ...Attribute) ([]byte, error) {
+	return s.ChangeUnsigned(nil, attrs...)
+}
+
+// ChangeUnsigned is AppendUnsigned that also replaces the unsigned attributes at the given places.
+func (s *SignerInfo) ChangeUnsigned(replaced map[int]Attribute, attrs ...Attribute) ([]byte, error) {
 	return s.editUnsigned(func(raws [][]byte) ([][]byte, error) {
+		for place, a := range replaced {
+			if place < 0 || place >= len(raws) {
+				return nil, fmt.Errorf("cms: the signer has no unsigned attribute at place %d", place)
+			}
+			raws[place] = a.Raw
+		}
 		for _, a := range attrs {
 			raws = append(raws, a.Raw)
 		}

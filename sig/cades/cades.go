@@ -9,6 +9,7 @@
 //	XLT1  X Long Type 1: references to the certificates and the revocation data of
 //	      the signer's path, a time stamp of value, time stamp and references, and
 //	      the certificates and revocation data themselves
+//	A     an archive time stamp (archive-time-stamp-v3) over all of that; renewed by one more
 //
 // Begin with New. The package does not parse CMS itself (package cms does) and does not
 // collect certificates and revocation data (package evidence does).

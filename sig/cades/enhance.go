@@ -31,7 +31,7 @@ func (f *Format) enhance(ctx context.Context, job *sig.Job) (sig.Result, error) 
 	q.Level = readLevel(r)
 	address := stampAddress(q, job, r)
 	if q.Level == sig.LevelBasic {
-		r.Fault("CADESType", "is BES or absent; T or XLT1 expected, because Enhance never lowers a level")
+		r.Fault("CADESType", "is BES or absent; T, XLT1 or A expected, because Enhance never lowers a level")
 	}
 	m, err := parse(ctx, job.Document)
 	if err != nil {
@@ -40,27 +40,32 @@ func (f *Format) enhance(ctx context.Context, job *sig.Job) (sig.Result, error) 
 		}
 		return nil, err
 	}
-	e := &enhancement{job: job, message: m, budget: spending(ctx)}
+	e := &enhancement{job: job, message: m, budget: spending(ctx), level: q.Level, overHash: q.OverHash, into: containerOf(m)}
+	if len(position) > 1 && q.Level == sig.LevelArchive {
+		r.Fault("SignatureIndex", "names a countersignature, which gets no archive time stamp of its own: the one of the signature covers it")
+	}
 	if err := e.choose(position, r); err != nil {
 		return nil, err
 	}
 	if err := e.digests(ctx, r, q.OverHash); err != nil {
 		return nil, err
 	}
-	targets, err := e.targets(q.Level)
+	e.into.content = e.content
+	targets, err := e.targets(ctx, q.Level)
 	if err != nil {
 		return nil, err
 	}
 	if len(targets) == 0 {
 		return sig.Parts(sig.Section(job.Document, 0, job.Document.Size())), nil
 	}
-	if err := f.raise(ctx, stamper{job.Evidence, address}, e.known, targets, q.Level); err != nil {
+	work := &raising{by: stamper{job.Evidence, address}, known: e.known, rules: f.Rules, into: e.into}
+	if err := work.raise(ctx, targets, q.Level); err != nil {
 		return nil, err
 	}
 	replaced := make(map[int][]byte, len(targets))
 	for _, t := range targets {
 		line := e.lines[t.info]
-		raw, err := t.info.AppendUnsigned(t.attrs...)
+		raw, err := t.info.ChangeUnsigned(t.replaced, t.attrs...)
 		if err == nil {
 			raw, err = line.position.replace(line.infos, raw)
 		}
@@ -69,18 +74,24 @@ func (f *Format) enhance(ctx context.Context, job *sig.Job) (sig.Result, error) 
 		}
 		replaced[line.position[0]] = raw
 	}
-	return rewritten(job.Document, m, cms.Changes{Replaced: replaced})
+	changes := e.into.changes()
+	changes.Replaced = replaced
+	return rewritten(job.Document, m, changes)
 }
 
 // enhancement is the work on one message whose signatures are enhanced.
 type enhancement struct {
-	budget  *budget.Budget
-	job     *sig.Job
-	message *cms.Message
-	known   []*x509gost.Certificate
-	content []suite.Digest // empty if there is no document
-	chosen  []*cms.SignerInfo
-	lines   map[*cms.SignerInfo]line
+	budget   *budget.Budget
+	job      *sig.Job
+	message  *cms.Message
+	known    []*x509gost.Certificate
+	content  []suite.Digest // empty if there is no document
+	chosen   []*cms.SignerInfo
+	lines    map[*cms.SignerInfo]line
+	level    sig.Level // requested
+	overHash bool      // the original is a hash value
+	into     *container
+	source   *source // what earlier archive time stamps cover
 }
 
 // line is the path from a signature of the message to the one at the position.
@@ -134,8 +145,10 @@ func (e *enhancement) digests(ctx context.Context, r *sig.ParamReader, isHash bo
 	return sameOriginal(e.message, e.content, given(e.job.Original))
 }
 
-// targets verifies the chosen signatures and returns those below the level.
-func (e *enhancement) targets(level sig.Level) ([]*target, error) {
+// targets verifies the chosen signatures and returns those below the level, or at a level that is
+// renewed.
+func (e *enhancement) targets(ctx context.Context, level sig.Level) ([]*target, error) {
+	renews := renewed(level)
 	var targets []*target
 	above, highest := 0, level
 	for _, s := range e.chosen {
@@ -147,10 +160,12 @@ func (e *enhancement) targets(level sig.Level) ([]*target, error) {
 		if err != nil {
 			return nil, err
 		}
-		if t.level, err = e.has(line, t); err != nil {
+		if t.level, err = e.has(ctx, line, t); err != nil {
 			return nil, err
 		}
 		switch {
+		case t.level == level && renews: // what it has stays as it is
+			targets = append(targets, t)
 		case t.level == level:
 		case t.level > level:
 			above, highest = above+1, max(highest, t.level)
@@ -214,7 +229,7 @@ func (e *enhancement) target(l line) (*target, error) {
 
 // has returns the level of a signature and reads its time stamps. A signature between two
 // levels is an error: it is neither enhanced nor skipped.
-func (e *enhancement) has(l line, t *target) (sig.Level, error) {
+func (e *enhancement) has(ctx context.Context, l line, t *target) (sig.Level, error) {
 	present := map[string]int{}
 	for _, a := range t.info.UnsignedAttrs {
 		present[a.OID.String()]++
@@ -241,15 +256,20 @@ func (e *enhancement) has(l line, t *target) (sig.Level, error) {
 			parts++
 		}
 	}
-	switch {
-	case parts == 5 && len(t.stamps) > 0:
-		has := sig.LevelLongTerm
-		for _, l := range levels {
-			if l.Level > has && l.has(t.info) {
-				has = l.Level
-			}
+	has := sig.LevelBasic
+	for _, l := range levels {
+		if l.has != nil && l.has(t.info) {
+			has = l.Level
 		}
-		return has, nil
+	}
+	switch {
+	case has > sig.LevelBasic:
+		return has, e.archived(ctx, l, t)
+	case len(t.stamps) > 0 && e.level >= sig.LevelArchive && (parts > 0 || len(e.message.CRLs) > 0):
+		// Under an archive time stamp the evidence need not have the form of XLT1.
+		return sig.LevelLongTerm, e.archived(ctx, l, t)
+	case parts == 5 && len(t.stamps) > 0:
+		return sig.LevelLongTerm, nil
 	case parts > 0:
 		return 0, &sig.ErrDocument{What: "Document", Text: fmt.Sprintf(
 			"signature %s has some but not all of the attributes of XLT1; only BES and T are enhanced", l.position)}

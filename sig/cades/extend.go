@@ -219,6 +219,9 @@ func fingerprint(m *cms.Message) []byte {
 
 // rewritten returns the message with the changes. Its content is copied unchanged.
 func rewritten(d sig.Document, m *cms.Message, c cms.Changes) (sig.Result, error) {
+	if coversFields(m) && !m.FieldsInDER() {
+		return nil, &sig.ErrDocument{What: "Document", Text: "has an archive time stamp (archive-time-stamp-v2) over its certificates as they are encoded, which the change would invalidate"}
+	}
 	head, tail, err := m.Rewrite(c)
 	if err != nil {
 		return nil, &sig.ErrDocument{What: "Document", Text: "cannot be extended", Err: err}

@@ -25,6 +25,8 @@ type level struct {
 	// has reports whether a signature at the level before this one is at this level. It is needed
 	// above XLT1.
 	has func(s *cms.SignerInfo) bool
+	// renews reports that raise also extends signatures that are at this level.
+	renews bool
 }
 
 // levels are all levels, from the lowest up. XLT1 is X-L type 1: both a long-term level and one with a
@@ -33,12 +35,14 @@ var levels = []level{
 	{Choice: sig.Choice{Name: typeBES, Number: "0"}},
 	{Choice: sig.Choice{Name: typeT, Number: "2", Level: sig.LevelTime}, raise: stampValues},
 	{Choice: sig.Choice{Name: typeXLT1, Number: "1", Level: sig.LevelLongTerm}, raise: addEvidence},
+	{Choice: sig.Choice{Name: typeA, Number: "3", Also: "221", Level: sig.LevelArchive}, raise: addArchive, has: hasArchive, renews: true},
 }
 
 const (
 	typeBES  = "BES"
 	typeT    = "T"
 	typeXLT1 = "XLT1"
+	typeA    = "A"
 )
 
 // typesOf returns the values of CADESType in the order of their numbers.
@@ -55,6 +59,17 @@ type raising struct {
 	by    stamper
 	known []*x509gost.Certificate // that may be issuers
 	rules evidence.Rules
+	into  *container
+
+	collected *evidence.Collector
+}
+
+// collector returns the one collector, so that each piece of evidence is fetched once for all levels.
+func (r *raising) collector() *evidence.Collector {
+	if r.collected == nil {
+		r.collected = evidence.New(r.by.source, r.known, r.rules)
+	}
+	return r.collected
 }
 
 // target is one signature that is being enhanced. Attributes are appended to those it
@@ -63,7 +78,7 @@ type target struct {
 	level  sig.Level       // that it has
 	value  []byte          // of the signature
 	has    []cms.Attribute // unsigned attributes it has
-	info   *cms.SignerInfo // nil for a new signature
+	info   *cms.SignerInfo // without the new attributes
 	signer *x509gost.Certificate
 	hash   *suite.Hash // of the signer's suite, for imprints and references
 	// carried are the certificates of the message, which are not added a second time.
@@ -72,10 +87,16 @@ type target struct {
 	attrs   []cms.Attribute // to append
 	stamped time.Time       // time of the earliest signature time stamp
 	stamps  []*tsp.Verified // all of its signature, then that of its references
+	// earlier are the archive time stamps that it had, and unproven the services of the time stamps
+	// that it had and that none of those covers.
+	earlier  *archives
+	unproven []service
+	replaced map[int]cms.Attribute // of those it has
 }
 
-// lifted returns the unsigned attributes of a new signature at the level of the state.
-func (f *Format) lifted(ctx context.Context, job *sig.Job, st *state, s *cms.Signer, m *cms.Message) ([]cms.Attribute, error) {
+// lifted returns the unsigned attributes of a new signature at the level of the state. into gets what
+// else the level adds to the message.
+func (f *Format) lifted(ctx context.Context, job *sig.Job, st *state, s *cms.Signer, m *cms.Message, into *container) ([]cms.Attribute, error) {
 	level, _ := levelOf(st.Level) // parseState has checked it
 	if level == sig.LevelBasic {
 		return nil, nil
@@ -89,14 +110,19 @@ func (f *Format) lifted(ctx context.Context, job *sig.Job, st *state, s *cms.Sig
 	if job.Evidence == nil {
 		return nil, &sig.ErrEvidence{What: "time stamp", Text: "no time-stamp service is configured"}
 	}
-	t := &target{value: s.Signature, signer: job.Certificate, hash: s.Suite.Hash, carried: certificates(job, st.Chain)}
+	info, err := cms.ParseSignerInfo(s.Marshal())
+	if err != nil {
+		return nil, err
+	}
+	t := &target{value: s.Signature, info: info, signer: job.Certificate, hash: s.Suite.Hash, carried: certificates(job, st.Chain)}
 	known := append([]*x509gost.Certificate{job.Certificate}, job.Chain...)
 	if m != nil {
 		t.carried = append(t.carried, m.Certificates...)
 		inside, _ := m.X509() // unreadable ones are ignored
 		known = append(known, inside...)
 	}
-	if err := f.raise(ctx, stamper{job.Evidence, st.Address}, known, []*target{t}, level); err != nil {
+	r := &raising{by: stamper{job.Evidence, st.Address}, known: known, rules: f.Rules, into: into}
+	if err := r.raise(ctx, []*target{t}, level); err != nil {
 		return nil, err
 	}
 	return t.attrs, nil
@@ -108,17 +134,15 @@ type stamper struct {
 	address string
 }
 
-// raise appends the attributes that are missing for the level. known are certificates that may be
-// issuers.
-func (f *Format) raise(ctx context.Context, by stamper, known []*x509gost.Certificate, targets []*target, to sig.Level) error {
-	r := &raising{by: by, known: known, rules: f.Rules}
+// raise appends what is missing for the level.
+func (r *raising) raise(ctx context.Context, targets []*target, to sig.Level) error {
 	for _, l := range levels {
 		if l.Level > to {
 			break
 		}
 		var below []*target
 		for _, t := range targets {
-			if t.level < l.Level {
+			if t.level < l.Level || l.renews && t.level == l.Level {
 				below = append(below, t)
 			}
 		}
@@ -156,9 +180,8 @@ func addEvidence(ctx context.Context, r *raising, targets []*target) error {
 			latest = t.stamped
 		}
 	}
-	collector := evidence.New(r.by.source, r.known, r.rules)
 	for _, t := range targets {
-		if err := t.complete(ctx, r.by, collector, latest); err != nil {
+		if err := t.complete(ctx, r.by, r.collector(), latest); err != nil {
 			return err
 		}
 	}

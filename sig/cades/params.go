@@ -66,6 +66,9 @@ func readLevel(r *sig.ParamReader) sig.Level { return r.Choice("CADESType", type
 func (p *params) check(q *sig.Request, job *sig.Job, r *sig.ParamReader, s *suite.Suite) {
 	p.level, p.address = q.Level, stampAddress(q, job, r)
 	r.CheckHashAlgorithm(s)
+	if p.kind == kindCountersign && p.level == sig.LevelArchive {
+		r.Fault("CADESType", "is A, but a countersignature gets no archive time stamp of its own: the one of the signature covers it; XLT1 expected")
+	}
 	if p.kind == kindSign && given(job.Original) {
 		r.Fault("OriginalDocument", "is allowed only with CmsSignatureType Cosign or Countersign")
 	}
@@ -97,3 +100,8 @@ func levelOf(name string) (l sig.Level, ok bool) {
 // given reports whether there is an original. Some clients send an empty one with plain
 // signatures, which counts as none.
 func given(d sig.Document) bool { return d != nil && d.Size() > 0 }
+
+// renewed reports whether signatures at a level are raised to it again.
+func renewed(l sig.Level) bool {
+	return slices.ContainsFunc(levels, func(row level) bool { return row.Level == l && row.renews })
+}

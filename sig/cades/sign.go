@@ -112,10 +112,11 @@ func (f *Format) finish(ctx context.Context, job *sig.Job, prepared, signature [
 	}
 	signer := cms.Signer{Certificate: job.Certificate, Suite: s, SignedAttrs: st.Attributes, Signature: value}
 	if st.Kind == kindSign {
-		if signer.UnsignedAttrs, err = f.lifted(ctx, job, st, &signer, nil); err != nil {
+		into := &container{contentType: cms.OIDData, certs: certificates(job, st.Chain), content: []suite.Digest{{Hash: s.Hash, Sum: st.Digest}}}
+		if signer.UnsignedAttrs, err = f.lifted(ctx, job, st, &signer, nil, into); err != nil {
 			return nil, err
 		}
-		return attach(job, st, signer)
+		return attach(job, st, signer, into)
 	}
 	m, err := parse(ctx, job.Document)
 	if err != nil {
@@ -124,10 +125,15 @@ func (f *Format) finish(ctx context.Context, job *sig.Job, prepared, signature [
 	if !bytes.Equal(st.Message, fingerprint(m)) {
 		return nil, &sig.ErrState{Text: "made for another message"}
 	}
-	if signer.UnsignedAttrs, err = f.lifted(ctx, job, st, &signer, m); err != nil {
+	into := containerOf(m)
+	into.content = []suite.Digest{{Hash: s.Hash, Sum: st.Digest}}
+	if err := into.add(certificates(job, st.Chain), nil); err != nil {
 		return nil, err
 	}
-	changes := cms.Changes{Certificates: certificates(job, st.Chain)}
+	if signer.UnsignedAttrs, err = f.lifted(ctx, job, st, &signer, m, into); err != nil {
+		return nil, err
+	}
+	changes := into.changes()
 	raw := signer.Marshal()
 	if st.Kind == kindCosign {
 		changes.Added = [][]byte{raw}
@@ -150,12 +156,12 @@ func (f *Format) finish(ctx context.Context, job *sig.Job, prepared, signature [
 }
 
 // attach makes a new message with one signature.
-func attach(job *sig.Job, st *state, signer cms.Signer) (sig.Result, error) {
+func attach(job *sig.Job, st *state, signer cms.Signer, into *container) (sig.Result, error) {
 	size := st.Size
 	if st.Detached {
 		size = -1
 	}
-	head, tail, err := cms.Encode(cms.OIDData, size, certificates(job, st.Chain), nil, []cms.Signer{signer})
+	head, tail, err := cms.Encode(cms.OIDData, size, into.certs, into.crls, []cms.Signer{signer})
 	if err != nil {
 		return nil, err
 	}

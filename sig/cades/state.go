@@ -37,7 +37,7 @@ func (s *state) Fields(f *sig.Fields) {
 	f.Bytes(&s.Certificate)
 	f.Bytes(&s.Message)
 	f.Text(&s.Kind, kindSign, kindCosign, kindCountersign)
-	f.Text(&s.Level, typeBES, typeT, typeXLT1)
+	f.Text(&s.Level, typeBES, typeT, typeXLT1, typeA)
 	f.Text(&s.Address)
 	sig.List(f, (*[]int)(&s.Position), f.Count)
 }
