@@ -6,7 +6,6 @@ import (
 	"bytes"
 	_ "embed"
 	"errors"
-	"fmt"
 	"io"
 	"strings"
 	"sync"
@@ -117,8 +116,8 @@ func russianHelp(options kong.HelpOptions, k *kong.Context) error {
 	return nil
 }
 
-// sentence returns the text of an error in the language of the process. A refusal begins with the
-// sentence that the pages have for its code. What is wrong in detail is the text of the refusal itself.
+// sentence returns the text of an error in the language of the process. A refusal is the text that the pages have for
+// it; where they have none, the sentence for its code, with the details in English.
 func sentence(err error, language string) string {
 	if language != "ru" {
 		return err.Error()
@@ -132,7 +131,7 @@ func sentence(err error, language string) string {
 			text = strings.ReplaceAll(text, part, russian()[part])
 		}
 	case errors.As(err, &refused):
-		text = fmt.Sprintf("%s %s", view.Sentence(language, refused.Fault), text)
+		text = strings.Replace(text, refused.Error(), view.Reason(language, refused.Fault), 1)
 	}
 	return text
 }

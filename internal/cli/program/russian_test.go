@@ -122,7 +122,11 @@ func TestRussian(t *testing.T) {
 		}
 	}
 	refused := &cli.Refused{Fault: fault.New(fault.AccessDenied, "this is for operators")}
-	if text := sentence(errors.Join(refused), "ru"); text != "Это действие запрещено. this is for operators" {
+	if text := sentence(errors.Join(refused), "ru"); text != "Эта страница только для операторов." {
+		t.Error(text)
+	}
+	known := &cli.Refused{Fault: fault.New(fault.UserNotFound, "user not found")}
+	if text := sentence(known, "ru"); text != "Пользователь не найден." {
 		t.Error(text)
 	}
 	if text := sentence(refused, ""); text != "this is for operators" {

@@ -208,9 +208,6 @@ func asSentence(message string) string {
 	return string(unicode.ToUpper(first)) + strings.TrimSuffix(message[size:], ".") + "."
 }
 
-// Sentence returns what a refusal means, in a language of the pages, for commands.
-func Sentence(code string, f *fault.Error) string { return WordsIn(code).Fault(f) }
-
 // Reason returns what exactly was wrong, in a language of the pages, for commands. A message without
 // a text in this language follows what its code means.
 func Reason(language string, f *fault.Error) string {
