@@ -391,3 +391,35 @@ func TestArchiveAsReceived(t *testing.T) {
 		t.Errorf("the field is %x", got)
 	}
 }
+
+// FuzzArchive verifies changed messages with archive time stamps. Nothing is at level A without a valid
+// one, and no changed document or signature is.
+func FuzzArchive(f *testing.F) {
+	w := newWorld(f, suite.ECDSAP256)
+	message := w.make(f, w.signer, "T", &sig.Job{Document: sigtest.Document(text)})
+	for _, form := range []handmade{{index: cms.OIDHashIndexV3}, {index: cms.OIDHashIndex}, {}, {bare: true}} {
+		form.by, form.at = w.services.TSA, sigtest.Time.Add(time.Hour)
+		f.Add(form.add(f, message, text), 0, byte(0))
+		f.Add(form.add(f, message, text), 700, byte(1))
+	}
+	f.Fuzz(func(t *testing.T, message []byte, place int, bits byte) {
+		if len(message) > 64<<10 {
+			return
+		}
+		message = bytes.Clone(message)
+		if place >= 0 && place < len(message) {
+			message[place] ^= bits
+		}
+		r, err := cades.New().Verify(context.Background(), &sig.Check{Document: sigtest.Document(message), Original: sigtest.Document(text),
+			Roots: []*x509gost.Certificate{w.root.Certificate}, At: sigtest.Time.Add(2 * time.Hour)})
+		if err != nil {
+			return
+		}
+		for _, s := range r.Signatures {
+			stamped := slices.ContainsFunc(s.TimeStamps, func(ts sig.TimeStamp) bool { return ts.Kind == "archive" && ts.Passed() })
+			if s.Level == "A" && !stamped {
+				t.Errorf("level A: %+v", s)
+			}
+		}
+	})
+}

@@ -155,3 +155,29 @@ func BenchmarkVerifyLevels(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkVerifyArchive checks CAdES-A with three archive time stamps. The signer and the service are below
+// one authority each, below the root: chains of three.
+func BenchmarkVerifyArchive(b *testing.B) {
+	for _, s := range []*suite.Suite{suite.GOST2012x256, suite.GOST2012x512} {
+		w := newWorld(b, s)
+		message := w.make(b, w.signer, "A", &sig.Job{Document: sigtest.Document(text)})
+		for range 2 {
+			var err error
+			if message, err = w.enhance(b, message, "A", nil, nil); err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.Run(s.Name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				r, err := cades.New().Verify(context.Background(), &sig.Check{
+					Document: sigtest.Document(message), Roots: []*x509gost.Certificate{w.root.Certificate}, At: w.services.Now,
+				})
+				if err != nil || !r.Passed() || r.Signatures[0].Level != "A" {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

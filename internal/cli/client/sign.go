@@ -40,14 +40,14 @@ type Sign struct {
 	PinFile          string            `group:"Signature:" xor:"pin" placeholder:"FILE" help:"File with the PIN of the key."`
 	Hash             bool              `group:"Signature:" help:"FILE has the hash of the document instead of the document. The same for --original."`
 	Hex              bool              `group:"Signature:" help:"The hash is hexadecimal text, not bytes."`
-	CadesType        string            `name:"cades-type" group:"Signature:" placeholder:"TYPE" help:"Level of a CAdES signature: BES, T or XLT1. Default: BES."`
+	CadesType        string            `name:"cades-type" group:"Signature:" placeholder:"TYPE" help:"Level of a CAdES signature: BES, T, XLT1 or A. Default: BES."`
 	Detached         bool              `group:"Signature:" xor:"attachment" help:"Make a signature without the document in it. Default for CAdES and CMS, unless a message is extended."`
 	Attached         bool              `group:"Signature:" xor:"attachment" help:"Make a signature with the document in it."`
 	CmsSignatureType string            `name:"cms-signature-type" group:"Signature:" placeholder:"TYPE" help:"Sign, Cosign or Countersign. The last two add a signature to the signed message in FILE."`
 	Original         string            `group:"Signature:" placeholder:"FILE" help:"Document of the detached message in FILE, for Cosign and Countersign."`
 	HashAlgorithm    string            `group:"Signature:" placeholder:"NAME" help:"Algorithm of the hash, for instance \"GR 34.11-2012 256\"."`
 	SignatureIndex   *int              `group:"Signature:" placeholder:"N" help:"Index of the signature to countersign, from 0."`
-	TSP              *string           `name:"tsp" group:"Signature:" placeholder:"URL" help:"Address of the time-stamp service, for T and XLT1. An empty text means the first service of the server."`
+	TSP              *string           `name:"tsp" group:"Signature:" placeholder:"URL" help:"Address of the time-stamp service, for T, XLT1 and A. An empty text means the first service of the server."`
 	XMLDSigType      string            `name:"xmldsig-type" group:"Signature:" placeholder:"TYPE" help:"Type of an XML signature: XMLEnveloping, XMLEnveloped or XMLTemplate. Default: XMLEnveloped."`
 	PDFFormat        string            `name:"pdf-format" group:"Signature:" placeholder:"FORMAT" help:"Format of a PDF signature: CMS, CAdES or CAdEST. Default: CMS."`
 	Stamp            bool              `group:"Signature:" help:"Put the visible mark of the signature into a free place of the PDF, from the last page back. A document without space gets a sheet for marks."`

@@ -48,7 +48,7 @@ type signatureReport struct {
 	// Trusted reports whether this certificate leads to a trusted root and no certificate on the
 	// path is rejected.
 	Trusted        bool                `json:"trusted"`
-	Level          string              `json:"level"`           // raw, CMS, BES, T, XLT1 or XMLDSig
+	Level          string              `json:"level"`           // raw, CMS, BES, T, XLT1, A or XMLDSig
 	Suite          string              `json:"suite,omitempty"` // gost2012-256 and so on
 	Hash           string              `json:"hash,omitempty"`
 	Covers         string              `json:"covers,omitempty"`       // in words, such as "the attached document, 15 bytes"

@@ -103,6 +103,7 @@ const (
 	LevelBasic    = sig.LevelBasic
 	LevelTime     = sig.LevelTime
 	LevelLongTerm = sig.LevelLongTerm
+	LevelArchive  = sig.LevelArchive
 )
 
 // Forms returns the ways to sign that the served formats offer to people.

@@ -42,7 +42,7 @@ const (
 )
 
 // levels are the levels of a signature, as the form sends them and as their words are named.
-var levels = []level{{"plain", signing.LevelBasic}, {"stamped", signing.LevelTime}, {"long", signing.LevelLongTerm}}
+var levels = []level{{"plain", signing.LevelBasic}, {"stamped", signing.LevelTime}, {"long", signing.LevelLongTerm}, {"archive", signing.LevelArchive}}
 
 type level struct {
 	Name string
