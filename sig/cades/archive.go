@@ -407,13 +407,26 @@ func (v *verifier) archived(ctx context.Context, l *longTerm) error {
 			a.result.Signer = a.signer
 		}
 	}
+	// Each is compared with all others.
+	n := int64(len(l.archives.stamps))
+	if err := v.budget.Spend(n * n); err != nil {
+		return err
+	}
 	l.archives.refuseDisorder()
 	// What is in a token may be about any of the others: data that may not be added to SignedData is
 	// put there.
+	seen := map[string]bool{}
 	for _, a := range l.archives.stamps {
-		if a.valid() {
-			l.held = joined(l.held, contentsOf(a.token))
+		if !a.valid() || seen[string(a.token.Raw)] {
+			continue
 		}
+		seen[string(a.token.Raw)] = true
+		if err := l.hold(v.budget, a.token); err != nil {
+			return err
+		}
+	}
+	if err := v.budget.Spend(n * int64(len(l.held.Certificates)+len(l.held.CRLs)+len(l.held.OCSP))); err != nil {
+		return err
 	}
 	order := slices.Clone(l.archives.stamps)
 	slices.SortStableFunc(order, func(a, b *archiveStamp) int { return l.archives.compare(b, a) })
@@ -514,6 +527,22 @@ func (v *verifier) archiveStamp(ctx context.Context, a *archiveStamp, l *longTer
 	}
 	a.lapsed = true
 	l.note(codeArchiveLapsed, "%s proves nothing at %s: its certificate or its algorithm had ended, and no later archive time stamp was made before", a.name(), at(proven))
+}
+
+// hold keeps what a token contains, and charges for it first.
+func (l *longTerm) hold(b *budget.Budget, token *tsp.Token) error {
+	var lists int64
+	for _, raw := range token.Message.CRLs {
+		lists += int64(len(raw))
+	}
+	if err := b.Hold(memoryOfList * lists); err != nil {
+		return err
+	}
+	if err := b.Spend(stepsOfValue * int64(len(token.Raw))); err != nil {
+		return err
+	}
+	l.held = joined(l.held, contentsOf(token))
+	return nil
 }
 
 // inOrder notes an archive time stamp that is earlier than another stamp that it covers. One of the two

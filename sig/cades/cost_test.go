@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"tamga/internal/sigtest"
 	"tamga/pki/cms"
@@ -74,6 +75,15 @@ func TestCosts(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := newWorld(t, s)
+	// Archive time stamps: a hundred renewals, and a thousand copies of one.
+	stamped := w.make(t, w.signer, "XLT1", &sig.Job{Document: sigtest.Document(text)})
+	before := stamped
+	for i := range 100 {
+		h := handmade{index: cms.OIDHashIndexV3, by: w.services.TSA, at: sigtest.Time.Add(time.Duration(i) * time.Hour)}
+		stamped = h.add(t, stamped, text)
+	}
+	first := mustParse(t, stamped).Signers[0].UnsignedAttrs[6]
+	copies := withUnsigned(t, before, cms.NewAttribute(first.OID, slices.Repeat(first.Values[:1], 1000)...))
 	for name, test := range map[string]struct {
 		message []byte
 		root    *sigtest.Party
@@ -82,6 +92,8 @@ func TestCosts(t *testing.T) {
 		"one signer":                   {by(t, crowd[:1], certs[:2], nil), root, nil},
 		"100 signers":                  {by(t, crowd[:100], certs[:101], nil), root, nil},
 		"1000 signatures of one":       {manySigners(t, w, 1000), w.root, nil},
+		"100 archive time stamps":      {stamped, w.root, nil},
+		"1000 copies of one":           {copies, w.root, budget.ErrSteps},
 		"a list of 60,000":             {by(t, crowd[:3], certs[:4], [][]byte{list}), root, nil},
 		"signers with 200 issuers":     {by(t, crowd, slices.Concat(certs[1:], impostors), nil), root, budget.ErrSteps},
 		"300 signers and a large list": {by(t, crowd, certs, [][]byte{list}), root, budget.ErrSteps},
