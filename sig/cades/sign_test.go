@@ -196,7 +196,7 @@ func TestParameters(t *testing.T) {
 		{"hash of wrong length", sig.Params{"Hash": "True"}, text, nil, []string{"Hash"}, "32 bytes"},
 		{"other algorithm", sig.Params{"Hash": "True", "HashAlgorithm": "GR 34.11-2012 512"}, hash, nil, []string{"HashAlgorithm"}, "GR 34.11-2012 256"},
 		{"unknown algorithm", sig.Params{"Hash": "True", "HashAlgorithm": "MD2"}, hash, nil, []string{"HashAlgorithm"}, "not known"},
-		{"several", sig.Params{"Hash": "maybe", "IsDetached": "2", "CADESType": "A"}, text, nil, []string{"Hash", "CADESType", "IsDetached"}, "BES, XLT1, T"},
+		{"several", sig.Params{"Hash": "maybe", "IsDetached": "2", "CADESType": "B"}, text, nil, []string{"Hash", "CADESType", "IsDetached"}, "BES, XLT1, T"},
 		{"contradiction", sig.Params{"Hash": "True", "hash ": "False"}, hash, nil, []string{"hash"}, "twice"},
 		{"T without address", sig.Params{"CADESType": "T"}, text, nil, []string{"TSPAddress"}, "time-stamp"},
 		{"XLT1 without address", sig.Params{"CADESType": "1"}, text, nil, []string{"TSPAddress"}, "XLT1"},
