@@ -35,7 +35,7 @@ var sentenceLike = regexp.MustCompile(`\b[A-Za-z]{2,} +[A-Za-z]{2,}\b`)
 
 // untranslated are literals with words that no person reads as a text of a command, by a part of them.
 var untranslated = []string{
-	"command line", "audit", "PRIVATE KEY", "CERTIFICATE REQUEST", "# outside roots", "# Configuration of Tamga", "# Issued certificates", "# Keep copies", "# How long", "# What one operator", "# Programs that confirm",
+	"command line", "audit", "PRIVATE KEY", "CERTIFICATE REQUEST", "# outside roots", "# Configuration of Tamga", "# Issued certificates", "# Keep copies", "# How long", "# Push services of browsers", "# What one operator", "# Programs that confirm",
 	"# %s, %s, valid until", "# %s, a cross certificate", "PROXY UNKNOWN", "exit code", "go run ", "of this release", "the service refused (%d %s)",
 	"GOST and ECDSA", "standard input", "of another kind (", "json: unknown field ", "files with shares",
 }
