@@ -117,7 +117,7 @@ func newWorld(t *testing.T, change ...func(*device.Settings)) *world {
 		c(&settings)
 	}
 	w.approvals, err = device.NewApprovals(settings, device.ApprovalDeps{
-		Devices: store.Devices{DB: db}, Keys: store.Devices{DB: db}, Browsers: store.Browsers{DB: db}, Vault: ring, Users: users, Messages: w, Now: time.Now, Rand: rand.Reader,
+		Devices: store.Devices{DB: db}, Keys: store.Devices{DB: db}, Vault: ring, Users: users, Messages: w, Now: time.Now, Rand: rand.Reader,
 	})
 	must(t, err)
 	records := store.Confirmations{DB: db}

@@ -174,7 +174,7 @@ func TestStory(t *testing.T) {
 		}
 		b.Is(b.Upload("/sign", fields, pagetest.File{Field: "file", Name: "a.txt", Content: "text"}), 400, "only PDF signatures have a visible stamp")
 		fields["stamp_width"] = "0"
-		b.Is(b.Upload("/sign", fields, pagetest.File{Field: "file", Name: "a.pdf", Content: pdf}), 400, "width must be a whole number from 5")
+		b.Is(b.Upload("/sign", fields, pagetest.File{Field: "file", Name: "a.pdf", Content: pdf}), 400, "width must be a whole number from 10")
 		fields["stamp_width"], fields["stamp_page"] = "90", "999"
 		b.Is(b.Upload("/sign", fields, pagetest.File{Field: "file", Name: "a.pdf", Content: pdf}), 400)
 	})

@@ -129,7 +129,7 @@ func TestConfirm(t *testing.T) {
 		at := waits(p, pagetest.File{Field: "file", Name: pagetest.HostileName + ".pdf", Content: content})
 		page := b.Shows(b.Get(at+"/shown/0"), `data-document="`+at+`/documents/0"`, "Next page", html.EscapeString("onerror"))
 		policy := page.Header.Get("Content-Security-Policy")
-		if page.At.Path != at+"/pdf/0" || strings.Contains(page.Text, "<img src=x") || !strings.Contains(policy, "worker-src "+p.Dev.BaseURL[:strings.Index(p.Dev.BaseURL, "/SignServer")]+"/assets/pdfjs-") || strings.Contains(policy, "unsafe") {
+		if page.At.Path != at+"/pdf/0" || strings.Contains(page.Text, "<img src=x") || !strings.Contains(policy, " "+p.Dev.BaseURL[:strings.Index(p.Dev.BaseURL, "/SignServer")]+"/assets/pdfjs-") || strings.Contains(policy, "unsafe") {
 			t.Errorf("%s, %s:\n%s", page.At, policy, page.Text)
 		}
 		if got := b.Shows(b.Get(at + "/documents/0")); got.Text != content {

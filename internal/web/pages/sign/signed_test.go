@@ -32,7 +32,7 @@ func TestSignedInPart(t *testing.T) {
 	if n := strings.Count(p.Text, "<dt>Operation</dt>"); n != 1 {
 		t.Errorf("the page shows %d operations, want one:\n%s", n, p.Text)
 	}
-	form := b.Shows(b.Get(b.Find(p, retry)[1]), "Files that are here already", `name="certificate" value="1" checked>`)
+	form := b.Shows(b.Get(b.Find(p, retry)[1]), "Files that are here already", `name="certificate" value="1" checked`)
 	found := stored.FindAllStringSubmatch(form.Text, -1)
 	if len(found) != 2 || found[0][2] != "&lt;b&gt;.pdf" || found[1][2] != "d.docx" {
 		t.Fatalf("the form has other files than those that failed: %q", found)
