@@ -46,7 +46,7 @@ func newWatch(log *slog.Logger, now func() time.Time) *Watch {
 
 // note takes the result of a part, nil if it answered, and says what has changed.
 func (w *Watch) note(p part, err error) {
-	was, s, say := w.mark(p, err)
+	s, say, was := w.mark(p, err)
 	attrs := []any{"part", p.Kind}
 	if p.Name != "" {
 		attrs = append(attrs, "name", p.Name)
@@ -61,9 +61,9 @@ func (w *Watch) note(p part, err error) {
 	}
 }
 
-// mark takes the result of a part without a line in the log. It returns the result before, the state with the failures
-// of the outage, and whether a line is due.
-func (w *Watch) mark(p part, err error) (was error, now partState, say bool) {
+// mark takes the result of a part without a line in the log. It returns the state with the failures of the outage, whether a
+// line is due, and the result before.
+func (w *Watch) mark(p part, err error) (now partState, say bool, was error) {
 	at := w.now()
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -76,7 +76,7 @@ func (w *Watch) mark(p part, err error) (was error, now partState, say bool) {
 	if err == nil {
 		now = *s
 		s.failures = 0
-		return was, now, false
+		return now, false, was
 	}
 	if was == nil {
 		s.since = at
@@ -86,7 +86,7 @@ func (w *Watch) mark(p part, err error) (was error, now partState, say bool) {
 	if say = was == nil || at.Sub(s.said) >= sayEvery; say {
 		s.said = at
 	}
-	return was, *s, say
+	return *s, say, was
 }
 
 // partNow is a part with what is known about it.

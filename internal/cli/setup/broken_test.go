@@ -29,9 +29,8 @@ import (
 
 // sound is a sound installation. Tests break a copy of it.
 type sound struct {
-	t    *testing.T
-	dir  string
-	base []string // lines of the configuration that others replace
+	t   *testing.T
+	dir string
 }
 
 // newSound makes one with init, with nothing for the doctor to complain of.

@@ -85,7 +85,7 @@ type SignatureReport struct {
 	Path      []*CertificateInfo // from the signer to a trust anchor; nil: there is none, or it was not asked for
 	StampedBy *CertificateInfo   // of the service of StampedTime; nil: none
 	Revision  int64              // length of the signed version, if the document has later changes; 0: it has none
-	Signed    *suite.Digest      // that a signature covers whose document is missing; nil: it is there
+	Signed    *suite.Digest      `json:"-"` // that a signature covers whose document is missing; nil: it is there
 }
 
 // SuiteOf returns the name of the suite whose algorithm a report names, "" if no suite has it.

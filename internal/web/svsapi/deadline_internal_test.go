@@ -26,7 +26,7 @@ func TestDeadline(t *testing.T) {
 		if asked.armed != nil {
 			t.Error("Err armed a timer")
 		}
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		synctest.Wait()
 		for _, ctx := range []context.Context{asked, waited, child} {
 			if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
