@@ -160,7 +160,7 @@ func TestCosign(t *testing.T) {
 			sign := func() string {
 				b.press(`main form button:not([name]):not([type])`)
 				b.wait(`main a[href^="/signed/document/"]`)
-				if n := value[int](b, `document.querySelectorAll('main a[href^="/signed/document/"]').length`); n != 1 {
+				if n := value[int](b, `document.querySelectorAll('main a.name[href^="/signed/document/"]').length`); n != 1 {
 					t.Errorf("%d documents are signed, want 1", n)
 				}
 				b.press(`main a[href^="/signed/document/"]`)

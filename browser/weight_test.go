@@ -28,8 +28,8 @@ func TestWeights(t *testing.T) {
 		b.enter(who)
 		var loaded []string
 		if err := chromedp.Listen(b.ctx, func(event any) {
-			// What is in the page itself is reported too.
-			if e, ok := event.(*network.EventRequestWillBeSent); ok && !strings.HasPrefix(e.Request.URL, "data:") {
+			// What is in the page itself is reported too, and a stream of events, which has no end.
+			if e, ok := event.(*network.EventRequestWillBeSent); ok && !strings.HasPrefix(e.Request.URL, "data:") && e.Type != network.ResourceTypeEventSource {
 				b.mu.Lock()
 				loaded = append(loaded, e.Request.URL)
 				b.mu.Unlock()
