@@ -417,6 +417,12 @@ func makeDeb(t *testing.T, version, program, dir string) []byte {
 		t.Fatal(err)
 	}
 	write(t, share+"/man/page", "a page\n")
+	for _, completion := range []string{"bash-completion/completions/tamga", "fish/vendor_completions.d/tamga.fish"} {
+		if err := os.MkdirAll(filepath.Dir(share+"/"+completion), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		write(t, share+"/"+completion, "a completion\n")
+	}
 	cmd := exec.Command("./deb.sh", version, "amd64", program, licences, share, dir)
 	cmd.Env = append(os.Environ(), "SOURCE_DATE_EPOCH=1700000000")
 	if out, err := cmd.CombinedOutput(); err != nil {
