@@ -92,8 +92,8 @@ func (a *API) InTurn(ctx context.Context, judge func(context.Context) error) err
 	if a.rules.Deadline <= 0 {
 		return judge(ctx)
 	}
-	limited, free := within(ctx, a.rules.Deadline)
-	defer free()
+	limited, cancel := context.WithTimeout(ctx, a.rules.Deadline)
+	defer cancel()
 	err := judge(limited)
 	if err != nil && ctx.Err() == nil && errors.Is(limited.Err(), context.DeadlineExceeded) {
 		return fault.Newf(fault.Unavailable, "the verification took longer than %s: try again later, or send a smaller document", a.rules.Deadline).Until(a.rules.Deadline).With(err)
