@@ -6,10 +6,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
-	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -126,14 +127,12 @@ func CheckAll(ctx context.Context, list []Dependency, done func(d Dependency, er
 	checking.Wait()
 }
 
-// Disks returns the directories that the service writes to, by the setting that names them.
-func (b *Base) Disks() map[string]string { return disks(b.Config) }
-
 // checkDisks returns why a disk cannot be written to.
 func (b *Base) checkDisks(context.Context) error {
 	var faults []error
-	for name, dir := range b.Disks() {
-		if err := CheckDisk(dir); err != nil {
+	dirs := Disks(b.Config)
+	for _, name := range slices.Sorted(maps.Keys(dirs)) {
+		if err := CheckDisk(dirs[name]); err != nil {
 			faults = append(faults, fmt.Errorf("%s: %w", name, err))
 		}
 	}
@@ -262,15 +261,5 @@ func (c *partsCollector) Collect(out chan<- prometheus.Metric) {
 		if free, known := FreeSpace(dir); known {
 			out <- prometheus.MustNewConstMetric(freeDesc, prometheus.GaugeValue, float64(free), name)
 		}
-	}
-}
-
-// nearest returns a directory, or the nearest one above it that exists.
-func nearest(dir string) string {
-	for {
-		if _, err := os.Stat(dir); err == nil || filepath.Dir(dir) == dir {
-			return dir
-		}
-		dir = filepath.Dir(dir)
 	}
 }

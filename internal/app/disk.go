@@ -3,14 +3,15 @@
 package app
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 
 	"tamga/internal/config"
 )
 
-// disks returns the directories that a service writes to, by the setting that names them.
-func disks(c *config.Config) map[string]string {
+// Disks returns the directories that a service writes to, by the setting that names them.
+func Disks(c *config.Config) map[string]string {
 	dirs := map[string]string{"spool_dir": nearest(c.Path(c.SpoolDir))}
 	if c.Bucket.Endpoint == "" {
 		dirs["blob_dir"] = nearest(c.Path(c.BlobDir))
@@ -21,5 +22,12 @@ func disks(c *config.Config) map[string]string {
 	return dirs
 }
 
-// Disks is [Base.Disks] for a configuration whose installation is not open.
-func Disks(c *config.Config) map[string]string { return disks(c) }
+// nearest returns a directory, or the nearest one above it that exists.
+func nearest(dir string) string {
+	for {
+		if _, err := os.Stat(dir); err == nil || filepath.Dir(dir) == dir {
+			return dir
+		}
+		dir = filepath.Dir(dir)
+	}
+}

@@ -252,7 +252,7 @@ func (m *serverMaker) makeReadiness(ctx context.Context) error {
 		rest.Need{Name: "keys", Check: m.holders.Ready},
 		rest.Need{Name: "clock", Check: m.checkClock},
 		rest.Need{Name: "release", Check: closed.check})
-	m.metrics.MustRegister(&partsCollector{m.watch, ready, m.Disks()})
+	m.metrics.MustRegister(&partsCollector{m.watch, ready, Disks(m.Config)})
 	metrics := rest.MetricsPage(m.metrics)
 	if m.Config.MetricsListen != "" {
 		inside := http.NewServeMux()
