@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"tamga/internal/adapter/store/storetest"
 	"tamga/internal/tamgatest"
@@ -81,12 +82,12 @@ func TestAlerts(t *testing.T) {
 	}
 	scrapeOf := func(p *tamgatest.Server, want string) string {
 		t.Helper()
-		for {
+		for end := time.Now().Add(tamgatest.Patience); ; time.Sleep(10 * time.Millisecond) {
 			_, scrape := get(t, p.URL+"/metrics")
 			if strings.Contains(string(scrape), want) {
 				return string(scrape)
 			}
-			if t.Context().Err() != nil {
+			if time.Now().After(end) {
 				t.Fatalf("no line %s in\n%s", want, scrape)
 			}
 		}

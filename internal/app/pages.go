@@ -98,7 +98,7 @@ func (s *Services) newPages(trial *pages.Trial, signer *signing.Service, operati
 	d := pages.Deps{Identity: s.Identity, Sessions: s.Tokens, Sealer: s.ring, Now: s.DB.Now, Random: rand.Text, Log: s.log, Waits: s.waits, Operator: o, Reference: r}
 	d.Sign = sign.Deps{
 		Operations: operations, Forms: Formats(s.Config).Forms(), Certificates: s.Keys, Requests: s.Keys, PINs: s.Keys, Documents: documents, TSPServices: s.Policies.TSPServices,
-		Marks: signer.Mark, MostSigned: int64(s.Config.Pages.Upload), Life: s.Config.Documents.TemporaryLife,
+		Marks: signer.Marks, MostSigned: int64(s.Config.Pages.Upload), Life: s.Config.Documents.TemporaryLife,
 	}
 	if v != nil {
 		d.Sign.Verifier, d.Sign.Admit, d.Sign.MostVerified, d.Sign.PDF = v, v.admit, v.limit, reportPDF

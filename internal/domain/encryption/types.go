@@ -173,6 +173,9 @@ func (m *cmsMessage) decode(ctx context.Context, from *source, scratch func() *s
 			return err
 		}
 		from.Document = m.decoded
+		if form != cms.UTF16 {
+			return nil
+		}
 	}
 	return nil
 }

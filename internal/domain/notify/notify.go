@@ -137,6 +137,8 @@ type Direct struct {
 	// security is the type of an event of security, whose notices have budgets of their own: other
 	// messages must not use them up, nor they those of codes. "" for other messages.
 	security EventType
+	// zone is the time zone of the user if it is known already; nil: order asks for it.
+	zone *time.Location
 }
 
 // Event is something that happened to a user.

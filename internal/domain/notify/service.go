@@ -3,6 +3,7 @@
 package notify
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -223,6 +224,7 @@ const WebhookTest EventType = "WebhookTest"
 // tellUser orders a message for each address of the user in the channels and returns the
 // number of addresses.
 func (s *Service) tellUser(ctx context.Context, e Event, info EventInfo, channels []Channel, addressesOf func(ctx context.Context, userID string, channel Channel) ([]string, error)) (n int, err error) {
+	var zone *time.Location // of all messages, asked for once
 	for _, channel := range channels {
 		if s.notifiers[channel] == nil {
 			continue
@@ -238,6 +240,12 @@ func (s *Service) tellUser(ctx context.Context, e Event, info EventInfo, channel
 				d.security = e.Type
 			}
 			d.Template, d.Data = s.notice(e, info, d.Lang)
+			if zone == nil {
+				if zone, err = s.zoneOf(ctx, d); err != nil {
+					return n, err
+				}
+			}
+			d.zone = zone
 			err := s.order(ctx, d, string(e.Type))
 			switch {
 			case err != nil && !fault.Is(err, fault.TooManyRequests):
@@ -313,11 +321,13 @@ func (s *Service) order(ctx context.Context, d Direct, about string) error {
 	if d.Lang == "" {
 		d.Lang = s.settings.Language
 	}
-	zone, err := s.zoneOf(ctx, d)
-	if err != nil {
-		return err
+	if d.zone == nil {
+		var err error
+		if d.zone, err = s.zoneOf(ctx, d); err != nil {
+			return err
+		}
 	}
-	text, err := s.deps.Templates.render(d.Template, d.Lang, d.Channel, zone, d.Data)
+	text, err := s.deps.Templates.render(d.Template, d.Lang, d.Channel, d.zone, d.Data)
 	if err != nil {
 		return err
 	}
@@ -328,18 +338,19 @@ func (s *Service) order(ctx context.Context, d Direct, about string) error {
 	return s.put(ctx, "", d, about, text)
 }
 
-// zoneOf returns the time zone of the user of a message that has a time, nil for that of the installation.
+// zoneOf returns the time zone of the user of a message that has a time, otherwise the one of the installation.
 func (s *Service) zoneOf(ctx context.Context, d Direct) (*time.Location, error) {
+	own := cmp.Or(s.deps.Templates.Zone, time.UTC)
 	if s.deps.Zones == nil || d.UserID == "" {
-		return nil, nil
+		return own, nil
 	}
 	for _, value := range d.Data {
 		if _, err := time.Parse(TimeLayout, value); err == nil {
 			name, err := s.deps.Zones.TimeZone(ctx, d.UserID)
-			return Zone(name, nil), err
+			return Zone(name, own), err
 		}
 	}
-	return nil, nil
+	return own, nil
 }
 
 // put counts, seals and stores one message. One with an identifier of the caller's is separate.

@@ -9,9 +9,9 @@ import (
 	"tamga/sig"
 )
 
-// Mark returns the visible mark that a signature of a user would have now, as an SVG document. identifier is the
-// certificate as in an order, params those of a form with [Form.Marked].
-func (s *Service) Mark(ctx context.Context, userID, identifier string, f *Form, params map[string]string) ([]byte, error) {
+// Marks returns the visible marks that a signature of a user would have now, as SVG documents: one for each set of
+// parameters, which are those of a form with [Form.Marked]. identifier is the certificate as in an order.
+func (s *Service) Marks(ctx context.Context, userID, identifier string, f *Form, params ...map[string]string) ([][]byte, error) {
 	_, format := s.Formats.Named(f.Type)
 	m, ok := format.(sig.Marker)
 	if !ok {
@@ -21,9 +21,11 @@ func (s *Service) Mark(ctx context.Context, userID, identifier string, f *Form, 
 	if err != nil {
 		return nil, err
 	}
-	svg, err := m.Mark(ctx, &sig.Job{Certificate: c.X509, Params: params, Zone: s.Zone, Time: s.Now()})
-	if err != nil {
-		return nil, translate(err)
+	marks := make([][]byte, len(params))
+	for i, p := range params {
+		if marks[i], err = m.Mark(ctx, &sig.Job{Certificate: c.X509, Params: p, Zone: s.Zone, Time: s.Now()}); err != nil {
+			return nil, translate(err)
+		}
 	}
-	return svg, nil
+	return marks, nil
 }

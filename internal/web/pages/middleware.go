@@ -13,6 +13,7 @@ import (
 	"tamga/internal/domain/approval"
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/notify"
 	"tamga/internal/domain/signing"
 	"tamga/internal/web/pages/operator"
 	"tamga/internal/web/pages/view"
@@ -37,7 +38,7 @@ func (a *API) Middleware(next http.Handler) http.Handler {
 		cookies := r.Header.Get("Cookie")
 		v := &view.Visitor{
 			Brand: a.settings.Name, Address: a.settings.Address,
-			Words: view.WordsIn(rest.LanguageFor(a.settings.Language, r.Header.Get("Accept-Language"), cookieOf(cookies, languageCookie))).In(view.Zone(cookieOf(cookies, view.ZoneCookie), a.settings.Zone)),
+			Words: view.WordsIn(rest.LanguageFor(a.settings.Language, r.Header.Get("Accept-Language"), cookieOf(cookies, languageCookie))).In(notify.Zone(cookieOf(cookies, view.ZoneCookie), a.settings.Zone)),
 			Path:  r.URL.Path, Here: r.URL.RequestURI(), Read: r.Method == http.MethodGet || r.Method == http.MethodHead,
 			Verifies: a.Sign.Verifier != nil, Sessions: a.Sessions, Person: a.person,
 		}
@@ -52,7 +53,7 @@ func (a *API) Middleware(next http.Handler) http.Handler {
 		if s, ok := a.openSession(cookies); ok {
 			v.Session = s
 			if cookieOf(cookies, view.ZoneCookie) == "" {
-				v.Words = v.Words.In(view.Zone(s.Zone, a.settings.Zone))
+				v.Words = v.Words.In(notify.Zone(s.Zone, a.settings.Zone))
 			}
 			r.Header.Set("Authorization", "Bearer "+s.Token)
 			a.renew(w, s)

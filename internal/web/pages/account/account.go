@@ -189,7 +189,7 @@ func (a *API) zones(ctx context.Context, w *view.Words) ([]view.Option, error) {
 	}
 	list := []view.Option{{Text: w.Text("account.zone_installation"), Chosen: chosen == ""}}
 	for _, name := range names {
-		there := a.Now().In(view.Zone(name, time.UTC))
+		there := a.Now().In(notify.Zone(name, time.UTC))
 		text := w.TextOr("zone."+strings.ReplaceAll(strings.ToLower(name), "/", "."), name)
 		list = append(list, view.Option{Value: name, Text: text + ", " + there.Format("15:04"), Chosen: name == chosen})
 	}

@@ -81,18 +81,20 @@ func (a *API) read(ctx context.Context, docs *rest.Documents[*document.Intake], 
 		},
 		Each: func(_, name string, content *document.Intake) error {
 			d := document.New{Content: content, Description: document.Description{Name: name, Temporary: true}}
-			switch {
-			case content.Size() == 0:
+			if content.Size() == 0 {
 				if name != "" {
 					u.empty = append(u.empty, notify.OneLine(name))
 				}
-			case document.Check(&d.Description) != nil:
-				return u.refuse(fault.Newf(fault.DocumentInfoInvalid, "the name of the file %.64q is too long, or has characters that no name may have: rename it", notify.OneLine(name)))
-			case len(sent) == view.MaxFiles:
-				refused++
-			default:
-				sent = append(sent, d)
+				return nil
 			}
+			if err := document.Check(&d.Description); err != nil {
+				return u.refuse(fault.Newf(fault.DocumentInfoInvalid, "the name of the file %.64q is too long, or has characters that no name may have: rename it", notify.OneLine(name)).With(err))
+			}
+			if len(sent) == view.MaxFiles {
+				refused++
+				return nil
+			}
+			sent = append(sent, d)
 			return nil
 		},
 	}

@@ -441,9 +441,6 @@ func (a *API) signInCommands() []command {
 // reasons are the reasons of a revocation (RFC 5280, 5.3.1) that the form offers.
 var reasons = []int{0, 1, 3, 4, 5, 9}
 
-// reasonHold puts a certificate on hold.
-const reasonHold = 6
-
 func (a *API) certificateCommands() []command {
 	service := a.Keys
 	f := field{name: "reason", kind: kindChoice, value: "0"}
@@ -526,7 +523,9 @@ func (a *API) certificateCommands() []command {
 			}
 			return service.Revoke(ctx, id, reason)
 		})},
-		{name: "certificate-hold", operation: "RevokeCertificate", effects: does(effect.EndsAccess), plain: true, undo: "certificate-unhold", about: aboutOne, do: on(func(ctx context.Context, id int64, _ rest.Form) error { return service.Revoke(ctx, id, reasonHold) })},
+		{name: "certificate-hold", operation: "RevokeCertificate", effects: does(effect.EndsAccess), plain: true, undo: "certificate-unhold", about: aboutOne, do: on(func(ctx context.Context, id int64, _ rest.Form) error {
+			return service.Revoke(ctx, id, keys.ReasonHold)
+		})},
 		{name: "certificate-unhold", operation: "UnholdCertificate", effects: does(effect.GivesAccess), plain: true, about: aboutOne, do: on(func(ctx context.Context, id int64, _ rest.Form) error { return service.Unhold(ctx, id) })},
 		{name: "request-new", operation: "CreateRequest", effects: does(effect.GivesAccess), tab: "/certificates", do: silent(func(ctx context.Context, who audit.Principal, o *object, _ rest.Form) error {
 			q, err := service.RequestFor(ctx, who, o.ID, keys.CertificateOrder{})

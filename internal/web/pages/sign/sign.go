@@ -201,7 +201,9 @@ func (a *API) signForm(ctx context.Context, r kept) (view.View, error) {
 			}
 		}
 	}
-	v.Marks = a.marksOf(ctx, v.Certificates)
+	if v.Marks, err = a.marksOf(ctx, v.Certificates); err != nil {
+		return view.View{}, err
+	}
 	if err := a.describePINs(ctx, &v); err != nil {
 		return view.View{}, err
 	}

@@ -11,6 +11,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"tamga/internal/domain/fault"
@@ -85,7 +86,7 @@ func stampOf(fields rest.Form) (map[string]string, error) {
 	case "auto":
 		appearance["Place"] = "auto"
 	case "word":
-		word := fields.Get("stamp_word")
+		word := strings.TrimSpace(fields.Get("stamp_word"))
 		if n := utf8.RuneCountInString(word); n == 0 || n > maxStampWord {
 			return nil, fault.Newf(fault.InvalidParameters, "stamp: the word beside which the mark is put must have 1 to %d characters", maxStampWord)
 		}
@@ -113,35 +114,41 @@ func stampOf(fields rest.Form) (map[string]string, error) {
 	return map[string]string{"PdfSignatureAppearance": base64.StdEncoding.EncodeToString(data)}, err
 }
 
-// Marks draws marks; see [signing.Service.Mark].
-type Marks func(ctx context.Context, userID, certificate string, f *signing.Form, params map[string]string) ([]byte, error)
+// Marks draws marks; see [signing.Service.Marks].
+type Marks func(ctx context.Context, userID, certificate string, f *signing.Form, params ...map[string]string) ([][]byte, error)
 
 // mark is the address of the picture of a mark, by the name of its form.
 type mark map[string]template.URL
 
 // marksOf returns the marks of certificates, as a signature that is made now would have them. The mark of a certificate that
 // cannot sign any more is missing.
-func (a *API) marksOf(ctx context.Context, certificates []view.Certificate) map[int64]mark {
+func (a *API) marksOf(ctx context.Context, certificates []view.Certificate) (map[int64]mark, error) {
 	at := slices.IndexFunc(a.Forms, func(f signing.Form) bool { return f.Marked })
 	if a.Marks == nil || at < 0 {
-		return nil
+		return nil, nil
 	}
 	f := &a.Forms[at]
+	params := make([]map[string]string, len(markForms))
+	for i, form := range markForms {
+		params[i] = maps.Clone(f.Params[signing.LevelBasic])
+		params[i]["PdfSignatureAppearance"] = base64.StdEncoding.EncodeToString([]byte(`{"Mark":"` + form.Name + `"}`))
+	}
 	out := map[int64]mark{}
 	for _, c := range certificates[:min(len(certificates), maxMarks)] {
+		drawn, err := a.Marks(ctx, rest.Caller(ctx).UserID, strconv.FormatInt(c.ID, 10), f, params...)
+		if _, refused := fault.As(err); refused {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
 		m := mark{}
-		for _, form := range markForms {
-			params := maps.Clone(f.Params[signing.LevelBasic])
-			params["PdfSignatureAppearance"] = base64.StdEncoding.EncodeToString([]byte(`{"Mark":"` + form.Name + `"}`))
-			svg, err := a.Marks(ctx, rest.Caller(ctx).UserID, strconv.FormatInt(c.ID, 10), f, params)
-			if err != nil {
-				continue
-			}
-			m[form.Name] = template.URL("data:image/svg+xml;base64," + base64.StdEncoding.EncodeToString(svg)) // of our own making
+		for i, svg := range drawn {
+			m[markForms[i].Name] = template.URL("data:image/svg+xml;base64," + base64.StdEncoding.EncodeToString(svg)) // of our own making
 		}
 		out[c.ID] = m
 	}
-	return out
+	return out, nil
 }
 
 // maxMarks is how many certificates of a form have their marks.

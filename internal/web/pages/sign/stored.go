@@ -57,12 +57,14 @@ func (a *API) keepReports(ctx context.Context, r struct{ Body rest.Form }) (rest
 		if one.Digest == "" { // an empty file
 			continue
 		}
-		one.Number = ""
 		content, err := json.Marshal(one)
 		if err != nil {
 			return rest.Redirect{}, err
 		}
 		keep = append(keep, stored.New{Name: one.Name, Verdict: one.Verdict, Digest: one.Digest, Content: content})
+	}
+	if len(keep) == 0 {
+		return rest.Redirect{}, fault.New(fault.ContentRequired, "the files are empty, so there is no report to store")
 	}
 	kept, err := a.Reports.Keep(ctx, rest.Caller(ctx), keep)
 	switch {

@@ -307,7 +307,7 @@ func TestWords(t *testing.T) {
 		"America/St_Johns": {"5 Mar 2026 05:37 NST", "05.03.2026 05:37 NST"}, "Asia/Kathmandu": {"5 Mar 2026 14:52 UTC+5:45", "05.03.2026 14:52 UTC+5:45"}, "Europe/London": {"5 Mar 2026 09:07 GMT", "05.03.2026 09:07 GMT"},
 		"../../etc/passwd": {"5 Mar 2026 09:07 UTC", "05.03.2026 09:07 UTC"}, "Local": {"5 Mar 2026 09:07 UTC", "05.03.2026 09:07 UTC"}, "Mars/Base": {"5 Mar 2026 09:07 UTC", "05.03.2026 09:07 UTC"},
 	} {
-		zone := Zone(name, time.UTC)
+		zone := notify.Zone(name, time.UTC)
 		if got := [2]string{en.In(zone).When(at), ru.In(zone).When(at)}; got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}
@@ -315,7 +315,7 @@ func TestWords(t *testing.T) {
 	marking := *en
 	marking.marks = true
 	page := marking.When(at) + "|" + marking.Moment(at) + "|" + marking.Day(at) + "|" + marking.When(time.Time{}) + "|\ue0f1x1\ue0f1"
-	if got, want := string(en.In(Zone("Asia/Vladivostok", nil)).timesIn([]byte(page))), "5 Mar 2026 19:07 UTC+10|5 Mar 2026 19:07:00 UTC+10|5 Mar 2026||\ue0f1x1\ue0f1"; got != want {
+	if got, want := string(en.In(notify.Zone("Asia/Vladivostok", nil)).timesIn([]byte(page))), "5 Mar 2026 19:07 UTC+10|5 Mar 2026 19:07:00 UTC+10|5 Mar 2026||\ue0f1x1\ue0f1"; got != want {
 		t.Errorf("a page has %q, want %q", got, want)
 	}
 	if got := []string{en.When(at), ru.When(at), en.Day(at), ru.Day(at), ru.When(time.Time{})}; !slices.Equal(got,

@@ -19,9 +19,6 @@ const ZoneCookie = "tamga-zone"
 //go:embed zone.js
 var zoneScript string
 
-// Zone returns a time zone by its name, which may be hostile, or otherwise if no zone has it.
-func Zone(name string, otherwise *time.Location) *time.Location { return notify.Zone(name, otherwise) }
-
 // In returns the texts for a reader in a time zone.
 func (w *Words) In(zone *time.Location) *Words {
 	there := *w
