@@ -11,7 +11,6 @@ import (
 	"net/url"
 	"os"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -61,7 +60,7 @@ func (b *Base) Dependencies() ([]Dependency, error) {
 			list = append(list, Dependency{"sign_in", x.Name, fmt.Sprintf("external[%d].issuer", i), p.Probe})
 		}
 	}
-	proxy := http.ProxyFromEnvironment
+	var proxy func(*http.Request) (*url.URL, error) // requests for evidence use no other
 	if c.Evidence.Proxy != "" {
 		fixed, err := url.Parse(c.Evidence.Proxy)
 		if err != nil {
@@ -82,15 +81,12 @@ func (b *Base) Dependencies() ([]Dependency, error) {
 		}
 		seen := map[string]bool{}
 		for _, x := range certificates {
-			for _, address := range append(append([]string{}, x.OCSPServers...), x.CRLDistributionPoints...) {
-				if seen[address] || !strings.HasPrefix(address, "http") {
-					continue
-				}
-				seen[address] = true
+			for _, address := range slices.Concat(x.OCSPServers, x.CRLDistributionPoints) {
 				u, err := url.Parse(address)
-				if err != nil {
+				if err != nil || u.Scheme != "http" && u.Scheme != "https" || seen[u.Host] {
 					continue
 				}
+				seen[u.Host] = true
 				list = append(list, Dependency{"revocation", a.Name + " " + u.Host, fmt.Sprintf("certificates.authorities[%d].certificates_file", i), reach(address)})
 			}
 		}

@@ -4,10 +4,9 @@ package app
 
 import (
 	"fmt"
-	"io"
-	"os"
 
 	"tamga/internal/config"
+	"tamga/internal/files"
 	"tamga/sig"
 	"tamga/sig/pdf"
 )
@@ -21,17 +20,9 @@ func withLogo(c *config.Config, formats sig.Formats) (sig.Formats, error) {
 	if name == "" {
 		return formats, nil
 	}
-	file, err := os.Open(c.Path(name))
+	data, err := files.Bounded(c.Path(name), maxLogo)
 	if err != nil {
 		return nil, fmt.Errorf("pdf.logo: %w", err)
-	}
-	defer file.Close()
-	data, err := io.ReadAll(io.LimitReader(file, maxLogo+1))
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("pdf.logo: %w", err)
-	case len(data) > maxLogo:
-		return nil, fmt.Errorf("pdf.logo: %s has more than %d bytes; a smaller image expected", name, maxLogo)
 	}
 	logo, err := pdf.ReadLogo(data)
 	if err != nil {

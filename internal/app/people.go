@@ -32,8 +32,10 @@ func countMessages(registry prometheus.Registerer, watch *Watch) func(channel no
 	registry.MustRegister(delivered)
 	return func(channel notify.Channel, outcome string, failed error) {
 		delivered.WithLabelValues(string(channel), outcome).Inc()
-		if name := partOf(channel); name != "" && (failed != nil || outcome == "sent") {
-			watch.note(part{Kind: name}, failed)
+		// Messages are a series of their own: a service that connects may refuse them. Push services of browsers are
+		// chosen by people, so messages say nothing about push.
+		if kind := partOf(channel); kind != "" && channel != notify.Push && (failed != nil || outcome == "sent") {
+			watch.note(part{kind, "messages"}, failed)
 		}
 	}
 }

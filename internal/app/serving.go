@@ -92,7 +92,11 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener, r Reloading) 
 			return fmt.Errorf("metrics_listen: %w", err)
 		}
 		watched := rest.NewServer(s.inside, log)
-		go watched.Serve(inside)
+		go func() {
+			if err := watched.Serve(inside); !errors.Is(err, http.ErrServerClosed) {
+				log.Error("metrics_listen", "error", err)
+			}
+		}()
 		defer watched.Close() // a scrape may be cut; the service has ended
 		log.Info("listening for the monitoring", "address", inside.Addr().String())
 	}

@@ -134,7 +134,12 @@ func (h *watching) Handle(ctx context.Context, r slog.Record) error {
 	if outage == nil {
 		return h.Handler.Handle(ctx, r)
 	}
-	h.watch.note(part{Kind: cmp.Or(outage.Part, "database")}, outage)
+	p := part{Kind: cmp.Or(outage.Part, "database")}
+	if !h.Enabled(ctx, slog.LevelWarn) { // the log has no lines of the watch, so it keeps those of errors
+		h.watch.mark(p, outage)
+		return h.Handler.Handle(ctx, r)
+	}
+	h.watch.note(p, outage)
 	return nil
 }
 

@@ -6,7 +6,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"fmt"
+	"errors"
 	"net"
 	"net/http"
 	"net/url"
@@ -18,7 +18,7 @@ import (
 func Reach(ctx context.Context, address string, roots *x509.CertPool, proxy func(*http.Request) (*url.URL, error)) error {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" {
-		return fmt.Errorf("not the address of a service")
+		return errors.New("not the address of a service")
 	}
 	if proxy != nil {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
@@ -33,14 +33,7 @@ func Reach(ctx context.Context, address string, roots *x509.CertPool, proxy func
 			u = over
 		}
 	}
-	port := u.Port()
-	if port == "" {
-		port = map[string]string{"https": "443"}[u.Scheme]
-		if port == "" {
-			port = "80"
-		}
-	}
-	host := net.JoinHostPort(u.Hostname(), port)
+	host := net.JoinHostPort(u.Hostname(), Port(u))
 	var conn net.Conn
 	if u.Scheme == "https" {
 		conn, err = (&tls.Dialer{Config: &tls.Config{ServerName: u.Hostname(), RootCAs: roots, MinVersion: tls.VersionTLS12}}).DialContext(ctx, "tcp", host)

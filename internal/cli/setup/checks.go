@@ -88,7 +88,7 @@ const leastFree = 1 << 30
 func (e *examination) disk(_ context.Context, name cli.Word) {
 	dirs := app.Disks(e.conf)
 	for _, setting := range slices.Sorted(maps.Keys(dirs)) {
-		dir := dirs[setting]
+		dir := app.Nearest(dirs[setting])
 		free, known := app.FreeSpace(dir)
 		if err := app.CheckDisk(dir); err != nil {
 			switch {
