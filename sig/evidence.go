@@ -92,7 +92,7 @@ func Stamp(ctx context.Context, e Evidence, address string, d suite.Digest) (*ts
 type Enhancer interface {
 	// Enhance returns the job's Document with signatures raised to the level that the
 	// parameters name: those chosen by SignatureIndex, or all if it is absent. If all of
-	// them have the level already, the document is returned unchanged. Errors: *ErrParams,
-	// *ErrDocument, *ErrEvidence, those of the Document, ctx.Err().
+	// them have the level already, the document is returned unchanged, but for a level that is
+	// renewed (CAdES-A): each call adds one more archive time stamp. Errors: *ErrParams, *ErrDocument, *ErrEvidence, those of the Document, ctx.Err().
 	Enhance(ctx context.Context, job *Job) (Result, error)
 }

@@ -93,7 +93,7 @@ func readAnswer(raw []byte) (*ocsp.Basic, error) {
 		return nil, errors.New("malformed")
 	}
 	switch {
-	case oid.Equal(oidOCSPBasic):
+	case oid.Equal(ocsp.OIDBasic): // as older programs write it
 		return ocsp.ParseBasic(info)
 	case oid.Equal(oidOCSPResponse):
 		r, err := ocsp.Parse(info)

@@ -51,8 +51,7 @@ var (
 	OIDHashIndexV2          = asn1.ObjectIdentifier{0, 4, 0, 19122, 1, 4}
 	OIDHashIndexV3          = asn1.ObjectIdentifier{0, 4, 0, 19122, 1, 5}
 
-	oidOCSPResponse = asn1.ObjectIdentifier{1, 3, 6, 1, 5, 5, 7, 16, 2}    // id-ri-ocsp-response (RFC 5940)
-	oidOCSPBasic    = asn1.ObjectIdentifier{1, 3, 6, 1, 5, 5, 7, 48, 1, 1} // id-pkix-ocsp-basic, which older programs write in its place
+	oidOCSPResponse = asn1.ObjectIdentifier{1, 3, 6, 1, 5, 5, 7, 16, 2} // id-ri-ocsp-response (RFC 5940)
 )
 
 // Limits of Parse and ParseEnveloped. They limit memory and time and are far above what real messages need.

@@ -39,14 +39,14 @@ type attrDigests []suite.Digest
 
 // archiveStamp is one archive time stamp.
 type archiveStamp struct {
-	place, which int  // the attribute, and the value in it
-	v3           bool // archive-time-stamp-v3, else v2
-	token        *tsp.Token
-	index        *hashIndex // of v3
-	err          error      // why it is invalid
-	missing      string     // why it cannot be checked, empty if it can
-	covers       []bool     // by the place of the unsigned attribute
-	signer       *x509gost.Certificate
+	place   int  // of the attribute
+	v3      bool // archive-time-stamp-v3, else v2
+	token   *tsp.Token
+	index   *hashIndex // of v3
+	err     error      // why it is invalid
+	missing string     // why it cannot be checked, empty if it can
+	covers  []bool     // by the place of the unsigned attribute
+	signer  *x509gost.Certificate
 	// lapsed reports that it was valid when it was made, and that nothing proves it now.
 	lapsed bool
 	result sig.TimeStamp
@@ -84,7 +84,7 @@ func readArchives(s *cms.SignerInfo, b *budget.Budget, left *int) (*archives, er
 		if list == nil {
 			list = &archives{signer: s, attrs: map[attrsKey][]attrDigests{}}
 		}
-		for which, value := range a.Values {
+		for _, value := range a.Values {
 			if *left == 0 {
 				return list, nil // stamps reports those that are not checked
 			}
@@ -92,7 +92,7 @@ func readArchives(s *cms.SignerInfo, b *budget.Budget, left *int) (*archives, er
 			if err := b.Spend(stepsOfValue * int64(len(value))); err != nil {
 				return nil, err
 			}
-			one := &archiveStamp{place: place, which: which, v3: v3}
+			one := &archiveStamp{place: place, v3: v3}
 			list.stamps = append(list.stamps, one)
 			if one.token, one.err = tsp.ParseTokenWithin(tsp.Unwrap(value), b.Hold); one.err != nil {
 				if err := b.Err(); err != nil {

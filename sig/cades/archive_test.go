@@ -397,6 +397,7 @@ func TestArchiveAsReceived(t *testing.T) {
 func FuzzArchive(f *testing.F) {
 	w := newWorld(f, suite.ECDSAP256)
 	message := w.make(f, w.signer, "T", &sig.Job{Document: sigtest.Document(text)})
+	value := mustParse(f, message).Signers[0].Signature
 	for _, form := range []handmade{{index: cms.OIDHashIndexV3}, {index: cms.OIDHashIndex}, {}, {bare: true}} {
 		form.by, form.at = w.services.TSA, sigtest.Time.Add(time.Hour)
 		f.Add(form.add(f, message, text), 0, byte(0))
@@ -415,7 +416,10 @@ func FuzzArchive(f *testing.F) {
 		if err != nil {
 			return
 		}
-		for _, s := range r.Signatures {
+		for i, s := range r.Signatures {
+			if s.Level == "A" && r.Passed() && !bytes.Equal(mustParse(t, message).Signers[i].Signature, value) {
+				t.Errorf("a changed signature passes: %+v", s)
+			}
 			stamped := slices.ContainsFunc(s.TimeStamps, func(ts sig.TimeStamp) bool { return ts.Kind == "archive" && ts.Passed() })
 			if s.Level == "A" && !stamped {
 				t.Errorf("level A: %+v", s)

@@ -272,7 +272,7 @@ func (e *enhancement) has(ctx context.Context, l line, t *target) (sig.Level, er
 		return sig.LevelLongTerm, nil
 	case parts > 0:
 		return 0, &sig.ErrDocument{What: "Document", Text: fmt.Sprintf(
-			"signature %s has some but not all of the attributes of XLT1; only BES and T are enhanced", l.position)}
+			"signature %s has some but not all of the attributes of XLT1; only BES and T are raised to XLT1", l.position)}
 	case len(t.stamps) > 0:
 		return sig.LevelTime, nil
 	}

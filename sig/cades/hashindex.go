@@ -112,12 +112,7 @@ func parseHashIndex(raw []byte, whole bool, omitted *suite.Hash) (*hashIndex, er
 func (x *hashIndex) attribute() cms.Attribute {
 	b := cryptobyte.NewBuilder(nil)
 	b.AddASN1(cbasn1.SEQUENCE, func(b *cryptobyte.Builder) {
-		b.AddASN1(cbasn1.SEQUENCE, func(b *cryptobyte.Builder) {
-			b.AddASN1ObjectIdentifier(x.hash.OID)
-			if x.hash.NullParams {
-				b.AddASN1NULL()
-			}
-		})
+		algorithm(b, x.hash)
 		for _, list := range [][][]byte{x.certs, x.crls, x.attrs} {
 			b.AddASN1(cbasn1.SEQUENCE, func(b *cryptobyte.Builder) {
 				for _, sum := range list {

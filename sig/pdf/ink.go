@@ -62,6 +62,7 @@ func (s *searcher) ink(p *page, word string, g ground) (more bool, err error) {
 		}
 		in.annotation(f.resolveDict(o))
 	}
+	f.spending.Release(in.path.held)
 	if in.all {
 		g.Fill()
 	}
@@ -457,9 +458,12 @@ func (p *painter) external(o object) {
 	}
 }
 
+// deviceSpaces are the colour spaces of devices, by the operators that set a colour in them.
+var deviceSpaces = map[string]colourSpace{"g": {1, false}, "rg": {3, false}, "k": {4, true}, "G": {1, false}, "RG": {3, false}, "K": {4, true}}
+
 // device sets a colour in one of the spaces of devices.
 func (p *painter) device(op string) {
-	space := map[string]colourSpace{"g": {1, false}, "rg": {3, false}, "k": {4, true}, "G": {1, false}, "RG": {3, false}, "K": {4, true}}[op]
+	space := deviceSpaces[op]
 	c := paint{space, p.white(space)}
 	if op[0] >= 'a' {
 		p.state.fill = c
@@ -578,6 +582,7 @@ func (p *painter) form(s *stream, glyph dict) {
 		p.resources = glyph
 	}
 	p.stream(s)
+	f.spending.Release(p.path.held) // of a path that was not painted
 	p.state, p.saved, p.resources, p.path = before, saved, resources, drawn
 	p.operands = append(p.operands[:0], operands...)
 	p.depth--

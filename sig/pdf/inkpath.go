@@ -49,10 +49,13 @@ func (p *painter) extend(b bounds) {
 	t.whole.add(b[2], b[3])
 }
 
+// pathOperands are the numbers of operands of the operators of path construction.
+var pathOperands = map[string]int{"m": 2, "l": 2, "c": 6, "v": 4, "y": 4, "re": 4}
+
 // construct carries out an operator of path construction.
 func (p *painter) construct(op string) {
 	t, m := &p.path, p.state.ctm
-	n := map[string]int{"m": 2, "l": 2, "c": 6, "v": 4, "y": 4, "re": 4}[op]
+	n := pathOperands[op]
 	v, ok := p.numbers(n)
 	if !ok {
 		return

@@ -324,7 +324,10 @@ func (p *painter) font(o object) *inkFont {
 		return nil
 	}
 	if id.num == 0 { // it is read again each time, and not kept
-		return p.readFont(d)
+		before := p.file.spending.Held()
+		f := p.readFont(d)
+		p.file.spending.Release(p.file.spending.Held() - before)
+		return f
 	}
 	if !p.file.keep(fontSize) {
 		p.all = true

@@ -339,7 +339,7 @@ func (f *Format) Mark(ctx context.Context, job *sig.Job) ([]byte, error) {
 	p.logo = f.Logo
 	r := stampOf(job, &p)
 	_, r.Spending = budget.Of(ctx, 0)
-	svg, err := stamp.Preview(r, 0, 0)
+	svg, err := stamp.Preview(r)
 	return svg, cmp.Or(wrongStamp(err), err)
 }
 

@@ -228,7 +228,10 @@ func (d *drawing) search(page func(n int) (Page, error)) (p place, found bool, e
 					return place{n, at, see.on, w, h}, true, nil
 				}
 			}
-			if at, ok := see.free(w, h, see.on.listed); ok && !found {
+			if found {
+				continue
+			}
+			if at, ok := see.free(w, h, see.on.listed); ok {
 				p, found = place{n, at, see.on, w, h}, true
 			}
 		}

@@ -184,7 +184,7 @@ func TestPreview(t *testing.T) {
 	r.Signer = "Иванова <&> מרים 漢"
 	r.TemplateID = 2
 	r.with(object{"Icon": object{"Image": pngOf(seal(40))}})
-	data, err := Preview(r, 0, 0)
+	data, err := Preview(r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -223,7 +223,7 @@ func TestPreview(t *testing.T) {
 	}
 	r.Appearance = []byte(`{"Mark":"small"}`)
 	var param *ParamError
-	if _, err := Preview(r, 0, 0); !errors.As(err, &param) || !strings.Contains(err.Error(), "full or compact expected") {
+	if _, err := Preview(r); !errors.As(err, &param) || !strings.Contains(err.Error(), "full or compact expected") {
 		t.Errorf("%v", err)
 	}
 }

@@ -186,9 +186,8 @@ func (d *drawing) anywhere(a *Appearance, page func(n int) (Page, error)) error 
 	return nil
 }
 
-// Preview returns the stamp of a request in the given size, in points, as an SVG document. A size of zero is the one that
-// a stamp without a place has. Request.Field is not used. The document is nil if there is nothing to show.
-func Preview(r *Request, width, height float64) ([]byte, error) {
+// Preview returns the stamp of a request as an SVG document, in the size that a stamp without a place has. Request.Field is not used. The document is nil if there is nothing to show.
+func Preview(r *Request) ([]byte, error) {
 	s, template, err := settle(r)
 	if err != nil {
 		return nil, err
@@ -200,9 +199,7 @@ func Preview(r *Request, width, height float64) ([]byte, error) {
 	if err := d.prepare(); err != nil {
 		return nil, err
 	}
-	if !(width > 0 && height > 0) {
-		width, height = d.natural(letter.width())
-	}
+	width, height := d.natural(letter.width())
 	return d.scene(min(width, maxLength), min(height, maxLength)).svg(), nil
 }
 
