@@ -430,8 +430,9 @@ func (v *verifier) archived(ctx context.Context, l *longTerm) error {
 	}
 	order := slices.Clone(l.archives.stamps)
 	slices.SortStableFunc(order, func(a, b *archiveStamp) int { return l.archives.compare(b, a) })
+	found := v.tokenFound(sig.Found{}, l) // hold has put the data of all tokens there
 	for _, a := range order {
-		v.archiveStamp(ctx, a, l)
+		v.archiveStamp(ctx, a, l, found)
 	}
 	return nil
 }
@@ -487,8 +488,8 @@ func (v *verifier) provenBy(l *longTerm, place int, made time.Time) time.Time {
 	return first
 }
 
-// archiveStamp judges one archive time stamp. Those that cover it were judged before.
-func (v *verifier) archiveStamp(ctx context.Context, a *archiveStamp, l *longTerm) {
+// archiveStamp judges one archive time stamp. Those that cover it were judged before. found may help to check it.
+func (v *verifier) archiveStamp(ctx context.Context, a *archiveStamp, l *longTerm, found sig.Found) {
 	ts := &a.result
 	switch {
 	case a.err != nil:
@@ -504,7 +505,6 @@ func (v *verifier) archiveStamp(ctx context.Context, a *archiveStamp, l *longTer
 	}
 	made := a.token.Info.Time
 	proven := v.provenBy(l, a.place, made)
-	found := v.tokenFound(a.token, l)
 	var findings []sig.Finding
 	ts.Chain, findings = v.check.TrustTimeStamp(ctx, a.signer, proven, found)
 	ts.Findings = append(ts.Findings, findings...)

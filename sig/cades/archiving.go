@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"tamga/pki/chain"
@@ -32,10 +33,17 @@ type container struct {
 	frozen  bool
 	has     map[string]bool
 	digests map[elementsKey][][]byte
+	inside  func() sig.Found // certificates and revocation data of the message; nil for a new one
 }
 
 func containerOf(m *cms.Message) *container {
-	return &container{contentType: m.ContentType, certs: slices.Clip(m.Certificates), crls: slices.Clip(m.CRLs), message: m, frozen: coversFields(m)}
+	return &container{contentType: m.ContentType, certs: slices.Clip(m.Certificates), crls: slices.Clip(m.CRLs), message: m, frozen: coversFields(m),
+		inside: sync.OnceValue(func() sig.Found {
+			certs, _ := m.X509() // unreadable ones prove nothing
+			lists, _ := m.RevocationLists()
+			answers, _ := m.OCSPAnswers()
+			return sig.Found{Certificates: certs, CRLs: lists, OCSP: answers}
+		})}
 }
 
 // coversFields reports whether an archive time stamp covers the certificates and CRLs of a message as they
@@ -153,18 +161,16 @@ func (e *enhancement) archived(ctx context.Context, l line, t *target) error {
 			e.source.original = e.job.Original
 		}
 	}
-	left := maxStamps
-	var err error
-	if t.earlier, err = readArchives(t.info, e.budget, &left); err != nil {
-		return err
-	}
+	t.earlier = e.earlier[t.info]
 	carried := readLongTerm(t.info)
 	known := slices.Concat(e.known, carried.values.Certificates)
 	if t.earlier != nil {
 		for _, a := range t.earlier.stamps {
 			if a.err == nil && a.v3 {
-				if d, ok := e.into.contentOf(t.info, a.token.Info.Digest.Hash); ok && len(e.content) == 0 {
-					e.source.content = []suite.Digest{d}
+				if e.source.content = e.content; len(e.content) == 0 {
+					if d, ok := e.into.contentOf(t.info, a.token.Info.Digest.Hash); ok {
+						e.source.content = []suite.Digest{d}
+					}
 				}
 			}
 			if a.err == nil {
@@ -306,19 +312,13 @@ func (t *target) proven(r *raising, whole *cms.SignerInfo) bool {
 	if r.into.message == nil {
 		return false
 	}
-	l := readLongTerm(whole)
-	found := l.values
-	found.CRLs, found.OCSP = slices.Clone(found.CRLs), slices.Clone(found.OCSP)
-	lists, _ := r.into.message.RevocationLists() // unreadable ones prove nothing
-	answers, _ := r.into.message.OCSPAnswers()
-	found = joined(found, sig.Found{CRLs: lists, OCSP: answers})
+	found := joined(readLongTerm(whole).values, r.into.inside())
 	if t.earlier != nil {
 		for _, a := range t.earlier.stamps {
 			found = joined(found, contentsOf(a.token))
 		}
 	}
-	inside, _ := r.into.message.X509()
-	certs := slices.Concat(inside, found.Certificates)
+	certs := found.Certificates
 	var roots []*x509gost.Certificate
 	for _, c := range certs {
 		if c.IsSelfIssued() {

@@ -100,6 +100,22 @@ func TestArchiveFromBetween(t *testing.T) {
 	}
 }
 
+// A stamp of another program, whose imprint is by an algorithm that no signature has, is renewed.
+func TestArchiveOverOtherHash(t *testing.T) {
+	w := newWorld(t, suite.GOST2012x256)
+	message := w.make(t, w.signer, "XLT1", &sig.Job{Document: sigtest.Document(text)})
+	form := handmade{index: cms.OIDHashIndexV3, by: w.services.TSA, at: w.services.Now, hash: suite.SHA256}
+	w.services.Now = w.services.Now.Add(time.Minute)
+	renewed, err := w.enhance(t, form.add(t, message, text), "A", nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := checked(t, renewed, nil, w.services.Now, w.root)
+	if s := &r.Signatures[0]; s.Level != "A" || !r.Passed() || len(mustParse(t, renewed).Signers[0].UnsignedAttrs) != len(mustParse(t, message).Signers[0].UnsignedAttrs)+2 {
+		t.Errorf("%s: %+v", s.Level, s.Findings)
+	}
+}
+
 // A signature with a v2 is raised without a change of the fields that the v2 covers: new evidence goes
 // into the token of the last stamp.
 func TestArchiveOverV2(t *testing.T) {

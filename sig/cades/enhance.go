@@ -91,7 +91,8 @@ type enhancement struct {
 	level    sig.Level // requested
 	overHash bool      // the original is a hash value
 	into     *container
-	source   *source // what earlier archive time stamps cover
+	earlier  map[*cms.SignerInfo]*archives // archive time stamps of the chosen signatures, if the level is theirs
+	source   *source                       // what they cover
 }
 
 // line is the path from a signature of the message to the one at the position.
@@ -139,7 +140,18 @@ func (e *enhancement) digests(ctx context.Context, r *sig.ParamReader, isHash bo
 			}
 		}
 	}
-	if e.content, err = originals(ctx, e.job, r, e.message, isHash, s); err != nil {
+	var more []*suite.Hash // of earlier archive time stamps, whose imprints cover the document
+	if e.level >= sig.LevelArchive {
+		e.earlier = map[*cms.SignerInfo]*archives{}
+		for _, si := range e.chosen {
+			left := maxStamps
+			if e.earlier[si], err = readArchives(si, e.budget, &left); err != nil {
+				return err
+			}
+			more = e.earlier[si].hashes(more)
+		}
+	}
+	if e.content, err = originals(ctx, e.job, r, e.message, isHash, s, more...); err != nil {
 		return err
 	}
 	return sameOriginal(e.message, e.content, given(e.job.Original))

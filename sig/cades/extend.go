@@ -92,11 +92,16 @@ func extend(ctx context.Context, job *sig.Job, r *sig.ParamReader, m *cms.Messag
 }
 
 // originals returns the digests of the document that the message covers, by the hash of
-// the suite and of every earlier signature, as far as they can be known. If the message
+// the suite, of every earlier signature and by more, as far as they can be known. If the message
 // is attached, a given original must be the attached document.
-func originals(ctx context.Context, job *sig.Job, r *sig.ParamReader, m *cms.Message, isHash bool, s *suite.Suite) ([]suite.Digest, error) {
+func originals(ctx context.Context, job *sig.Job, r *sig.ParamReader, m *cms.Message, isHash bool, s *suite.Suite, more ...*suite.Hash) ([]suite.Digest, error) {
 	var beside []suite.Digest
 	hashes := []*suite.Hash{s.Hash}
+	for _, h := range more {
+		if !slices.Contains(hashes, h) {
+			hashes = append(hashes, h)
+		}
+	}
 	for _, si := range m.Signers {
 		if h, err := si.Hash(); err == nil && !slices.Contains(hashes, h) {
 			hashes = append(hashes, h)

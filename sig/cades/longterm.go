@@ -481,7 +481,7 @@ func (v *verifier) stamp(ctx context.Context, kind string, place int, value []by
 	if later {
 		l.note(codeTimeStampLater, "a time stamp of the signature was added after the time stamp (%s) of %s, which does not cover it", kind, at(token.Info.Time))
 	}
-	found := v.tokenFound(token, l)
+	found := v.tokenFound(contentsOf(token), l)
 	if ts.Signer, err = token.CheckSignature(slices.Concat(found.Certificates, v.check.Intermediates, v.check.Roots)); err != nil {
 		return invalid(err)
 	}
@@ -509,8 +509,7 @@ func (v *verifier) stamp(ctx context.Context, kind string, place int, value []by
 
 // tokenFound returns all data that may help to check a token: its own, including its
 // unsigned attributes, and that of the signature.
-func (v *verifier) tokenFound(token *tsp.Token, l *longTerm) sig.Found {
-	own := contentsOf(token)
+func (v *verifier) tokenFound(own sig.Found, l *longTerm) sig.Found {
 	return sig.Found{
 		Certificates: slices.Concat(own.Certificates, l.values.Certificates, v.certs, l.held.Certificates),
 		CRLs:         slices.Concat(own.CRLs, l.values.CRLs, v.crls, l.held.CRLs),
