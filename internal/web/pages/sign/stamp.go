@@ -133,7 +133,7 @@ func (a *API) marksOf(ctx context.Context, certificates []view.Certificate) (map
 		params[i] = maps.Clone(f.Params[signing.LevelBasic])
 		params[i]["PdfSignatureAppearance"] = base64.StdEncoding.EncodeToString([]byte(`{"Mark":"` + form.Name + `"}`))
 	}
-	out := map[int64]mark{}
+	out, size := map[int64]mark{}, 0
 	for _, c := range certificates[:min(len(certificates), maxMarks)] {
 		drawn, err := a.Marks(ctx, rest.Caller(ctx).UserID, strconv.FormatInt(c.ID, 10), f, params...)
 		if _, refused := fault.As(err); refused {
@@ -144,12 +144,19 @@ func (a *API) marksOf(ctx context.Context, certificates []view.Certificate) (map
 		}
 		m := mark{}
 		for i, svg := range drawn {
+			size += len(svg)
 			m[markForms[i].Name] = template.URL("data:image/svg+xml;base64," + base64.StdEncoding.EncodeToString(svg)) // of our own making
+		}
+		if len(out) > 0 && size > maxMarkBytes { // the first one, which is chosen, has its mark
+			break
 		}
 		out[c.ID] = m
 	}
 	return out, nil
 }
 
-// maxMarks is how many certificates of a form have their marks.
-const maxMarks = 20
+// Bounds of the marks in a form: of how many certificates, and bytes. A logo is in each.
+const (
+	maxMarks     = 20
+	maxMarkBytes = 512 << 10
+)
