@@ -21,7 +21,7 @@ import (
 // Bearers reads the bearers of tokens together, as callers do who come at the same time. On
 // PostgreSQL the caller with a context that has ended gets no answer.
 func Bearers(ctx context.Context, db *DB, callers []context.Context, tokens []string, now time.Time) (list []token.Bearer, found []bool, errs []error) {
-	if j := db.bearers.joint; j != nil {
+	if j := db.signers.joint; j != nil {
 		asked := make([]*read[bearerSnapshot], len(tokens))
 		for i, id := range tokens {
 			asked[i] = &read[bearerSnapshot]{ctx: callers[i], key: id, at: millis(now)}
@@ -36,7 +36,7 @@ func Bearers(ctx context.Context, db *DB, callers []context.Context, tokens []st
 	for i, id := range tokens {
 		asked[i] = &lookup[bearerSnapshot]{ctx: callers[i], key: id, at: millis(now), answer: make(chan foundOf, 1)}
 	}
-	db.bearers.readAll(ctx, asked)
+	db.signers.readAll(ctx, asked)
 	for _, q := range asked {
 		select {
 		case a := <-q.answer:

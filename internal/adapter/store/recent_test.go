@@ -14,6 +14,7 @@ import (
 
 	"tamga/internal/adapter/store/lite"
 	"tamga/internal/domain/authority"
+	"tamga/internal/domain/token"
 )
 
 // recentDatabases opens a migrated database with one authority, and the same file as another
@@ -116,20 +117,22 @@ func TestRecentUnderCommits(t *testing.T) {
 // TestRecentLasts checks that nothing in a bearer depends on the time but what lasts excludes:
 // whether an operator who acts for the user may do so.
 func TestRecentLasts(t *testing.T) {
-	rest := strings.ReplaceAll(bearerSnapshotQuery, "CASE WHEN t.actor_id = '' THEN FALSE ELSE NOT ("+reachesBy("t.actor_id")+") END", "")
-	if rest == bearerSnapshotQuery || strings.Contains(rest, "$2") {
-		t.Errorf("the query of bearers depends on the time $2 in other places: %s", rest)
+	for _, q := range []string{bearerQuery, bearerSnapshotQuery} {
+		rest := strings.ReplaceAll(q, "CASE WHEN t.actor_id = '' THEN FALSE ELSE NOT ("+reachesBy("t.actor_id")+") END", "")
+		if rest == q || strings.Contains(rest, "$2") {
+			t.Errorf("a query of bearers depends on the time $2 in other places: %s", rest)
+		}
 	}
 	for _, q := range []string{snapshotQuery, statesQuery} {
 		if strings.Contains(q, "$2") {
 			t.Errorf("a query depends on the time $2: %s", q)
 		}
 	}
-	var b bearerSnapshot
-	if !b.lasts() {
+	var b token.Bearer
+	if !bearerLasts(b) {
 		t.Error("a bearer without an actor does not last")
 	}
-	if b.bearer.Token.ActorID = "x"; b.lasts() {
+	if b.Token.ActorID = "x"; bearerLasts(b) {
 		t.Error("a bearer with an actor lasts")
 	}
 }

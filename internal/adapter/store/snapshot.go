@@ -64,14 +64,10 @@ func scanBearerSnapshot(r row, before ...any) (b bearerSnapshot, err error) {
 	return b, err
 }
 
-// lasts reports whether the bearer and the snapshot are the same at a later time. Whether an
-// operator who acts for the user may do so depends on the time.
-func (b bearerSnapshot) lasts() bool { return b.bearer.Token.ActorID == "" }
-
 // BearerByToken is [Tokens.BearerByToken] together with the snapshot of the bearer, in
 // one statement.
 func (s Snapshots) BearerByToken(ctx context.Context, tokenID string, now time.Time) (token.Bearer, *signing.Snapshot, error) {
-	b, found, err := s.bearers.read(ctx, tokenID, now)
+	b, found, err := s.signers.read(ctx, tokenID, now)
 	if err == nil && !found {
 		err = session.ErrNotFound
 	}

@@ -37,6 +37,7 @@ import (
 
 	"tamga/internal/adapter/store/lite"
 	"tamga/internal/domain/signing"
+	"tamga/internal/domain/token"
 )
 
 // engine is the kind of database behind a DB.
@@ -81,7 +82,8 @@ type DB struct {
 	documents *tally
 	committer *Committer
 	entries   *changes // on PostgreSQL; nil on SQLite
-	bearers   *lookups[bearerSnapshot]
+	bearers   *lookups[token.Bearer]
+	signers   *lookups[bearerSnapshot]
 	snapshots *lookups[*signing.Snapshot]
 
 	authorityStates *lookups[states]
@@ -167,12 +169,14 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 		db.committer = newCommitter(db)
 		db.units = db.committer
 	}
-	db.bearers = newLookups(db, bearerSnapshotQuery, scanBearerSnapshot)
+	db.bearers = newLookups(db, bearerQuery, scanBearer)
+	db.signers = newLookups(db, bearerSnapshotQuery, scanBearerSnapshot)
 	db.snapshots = newLookups(db, snapshotQuery, scanSnapshot)
 	db.authorityStates = newLookups(db, statesQuery, scanStates)
 	db.preparedObjects = newLookups(db, preparedQuery, scanPrepared)
 	if db.engine == sqliteEngine {
-		db.bearers.joint.lasts = bearerSnapshot.lasts
+		db.bearers.joint.lasts = bearerLasts
+		db.signers.joint.lasts = func(b bearerSnapshot) bool { return bearerLasts(b.bearer) }
 		db.snapshots.joint.lasts = always[*signing.Snapshot]
 		db.authorityStates.joint.lasts = always[states]
 	}
@@ -217,6 +221,7 @@ func (db *DB) Close() error {
 		db.committer.Close()
 	}
 	db.bearers.close()
+	db.signers.close()
 	db.snapshots.close()
 	db.authorityStates.close()
 	db.preparedObjects.close()

@@ -225,6 +225,8 @@ var bearerColumns = userColumns + `, t.id, t.user_id, t.client_id, t.method, t.c
 
 const bearerTables = "access_tokens t JOIN users u ON u.id = t.user_id"
 
+var bearerQuery = "SELECT " + bearerColumns + " FROM " + bearerTables + " WHERE t.id = $1"
+
 // bearerFields returns the destinations of bearerColumns, in their order.
 func bearerFields(b *token.Bearer) []any {
 	t := &b.Token
@@ -233,14 +235,18 @@ func bearerFields(b *token.Bearer) []any {
 		&t.ActorID, &t.GrantID, &t.Scope, &t.Confirmation, &t.SecondStep, (*timeField)(&t.SignedInAt), &b.Actor, &b.Severed)
 }
 
-func scanBearer(r row) (b token.Bearer, err error) {
-	err = r.Scan(bearerFields(&b)...)
+func scanBearer(r row, before ...any) (b token.Bearer, err error) {
+	err = r.Scan(append(before, bearerFields(&b)...)...)
 	return b, err
 }
 
+// bearerLasts reports whether a bearer is the same at a later time. Whether an operator who acts
+// for the user may do so depends on the time.
+func bearerLasts(b token.Bearer) bool { return b.Token.ActorID == "" }
+
 // BearerByToken implements token.Store.
 func (s Tokens) BearerByToken(ctx context.Context, tokenID string, now time.Time) (token.Bearer, error) {
-	b, found, err := one(ctx, s.DB, scanBearer, "SELECT "+bearerColumns+" FROM "+bearerTables+" WHERE t.id = $1", tokenID, millis(now))
+	b, found, err := s.bearers.read(ctx, tokenID, now)
 	if err == nil && !found {
 		err = session.ErrNotFound
 	}

@@ -72,7 +72,7 @@ func (s *Service) unpack(raw []byte) ([]*x509gost.Certificate, error) {
 }
 
 func (s *Service) unpackDER(der []byte) ([]*x509gost.Certificate, error) {
-	cert, err := x509gost.ParseCertificate(der)
+	cert, err := x509gost.ParseShared(der)
 	if err == nil {
 		return []*x509gost.Certificate{cert}, nil
 	}

@@ -221,11 +221,11 @@ func readJob(text []byte) (*storedJob, *sig.Job, error) {
 	}
 	job := &sig.Job{Params: j.Params, TSPAddress: j.Address, Time: j.Time, Name: j.Name, Digests: readDigests(j.Documents)}
 	var err error
-	if job.Certificate, err = x509gost.ParseCertificate(j.Certificate); err != nil {
+	if job.Certificate, err = x509gost.ParseShared(j.Certificate); err != nil {
 		return nil, nil, fmt.Errorf("signing: a prepared object: %w", err)
 	}
 	for _, der := range j.Chain {
-		c, err := x509gost.ParseCertificate(der)
+		c, err := x509gost.ParseShared(der)
 		if err != nil {
 			return nil, nil, fmt.Errorf("signing: a prepared object: %w", err)
 		}

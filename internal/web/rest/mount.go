@@ -72,8 +72,8 @@ type Gate struct {
 	// Identify returns the owner of a bearer token. The fault is invalid_token.
 	Identify func(ctx context.Context, token string) (audit.Principal, error)
 	// IdentifyWith is Identify for a surface that reads more in the same step: the context
-	// that it returns carries this and is that of the request from then on. nil: Identify
-	// is called.
+	// that it returns carries this and is that of the request from then on. nil, or for a route
+	// that is CallerOnly: Identify is called.
 	IdentifyWith func(ctx context.Context, token string) (context.Context, audit.Principal, error)
 	// IdentifyConfirmed is IdentifyWith for routes that are Confirmed. It accepts confirmed
 	// tokens too. nil: no route of the surface is Confirmed.
@@ -125,6 +125,8 @@ func Mount(mux *http.ServeMux, prefix string, gate *Gate, routes []Route) {
 			panic(fmt.Sprintf("rest: route %s has the right %q, which its gate cannot check", r.Name, r.Right))
 		case r.confirmed && (r.Right == Anyone || gate.IdentifyConfirmed == nil):
 			panic(fmt.Sprintf("rest: route %s accepts confirmed tokens, and its gate identifies none", r.Name))
+		case r.confirmed && r.callerOnly:
+			panic(fmt.Sprintf("rest: route %s accepts confirmed tokens, which read more than the caller", r.Name))
 		case r.unaudited && r.Right != Anyone:
 			panic(fmt.Sprintf("rest: route %s has a known caller, so it must have audit entries", r.Name))
 		case r.mustDeclare() && !r.declared:
@@ -445,7 +447,7 @@ func (h *handler) identify(ctx context.Context, r *http.Request, call *call) (co
 		if h.confirmed {
 			return h.gate.IdentifyConfirmed(ctx, token)
 		}
-		if h.gate.IdentifyWith != nil {
+		if h.gate.IdentifyWith != nil && !h.callerOnly {
 			return h.gate.IdentifyWith(ctx, token)
 		}
 		who, err := h.gate.Identify(ctx, token)

@@ -50,6 +50,7 @@ type Route struct {
 	answerOnly, once bool
 	noted            bool // see Noted
 	confirmed        bool
+	callerOnly       bool       // see CallerOnly
 	identifies       bool       // see Identifying
 	varying          []string   // see Varying
 	declared         bool       // see Effects
@@ -129,6 +130,13 @@ func (r Route) Confirmed() Route {
 // token that has just expired would belong to no user.
 func (r Route) Identifying() Route {
 	r.identifies = true
+	return r
+}
+
+// CallerOnly makes a route read nothing but the caller where Gate.IdentifyWith would read more in the
+// same step.
+func (r Route) CallerOnly() Route {
+	r.callerOnly = true
 	return r
 }
 

@@ -84,6 +84,13 @@ func (a *API) Routes() []rest.Route {
 	take := func(ctx context.Context, _ audit.Principal) (*signing.Intake, error) {
 		return a.deps.Signer.NewIntake(ctx, snapshotOf(ctx))
 	}
+	// A completion depends on the prepared object alone, not on keys and policies of the caller.
+	takeRepeated := func(ctx context.Context, who audit.Principal) (*signing.Intake, error) {
+		if who.UserID == "" {
+			return a.deps.Signer.NewIntake(ctx, nil)
+		}
+		return a.deps.Signer.NewSealed(), nil
+	}
 	routes := []rest.Route{
 		rest.HandleDocuments("POST /documents", "SignDocument", rest.SignedIn, take, a.sign).Answering(rest.Stream{}, batchResults{}).Large().AnswerOnly().Once().Confirmed(),
 		rest.HandleDocuments("POST /documents/packagesignature", "SignPackage", rest.SignedIn, take, a.sign).Answering(batchResults{}, rest.Stream{}).Large().AnswerOnly().Once().Confirmed(),
@@ -91,7 +98,7 @@ func (a *API) Routes() []rest.Route {
 		rest.Handle("GET /certificates", "GetCertificates", rest.SignedIn, a.list),
 		rest.Handle("GET /certificates/{id}", "GetCertificate", rest.SignedIn, a.one),
 		own(rest.HandleDocuments("POST /signatures/presign", "PreSignDocument", right, take, a.preSign)).Identifying().Once().Noted(),
-		own(rest.HandleDocuments("POST /signatures/postsign", "PostSignDocument", right, take, a.postSign)).Identifying().Once().Noted(),
+		own(rest.HandleDocuments("POST /signatures/postsign", "PostSignDocument", right, takeRepeated, a.postSign)).Identifying().CallerOnly().Once().Noted(),
 		own(rest.HandleDocuments("POST /signatures/enhance", "EnhanceSignature", right, take, a.enhance)).Once(),
 		own(rest.HandleDocuments("PATCH /signatures/postsign", "EnhanceSignature", right, take, a.enhance)).Once(),
 		own(rest.HandleDocuments("POST /documents/enhancesignature", "EnhanceSignature", right, take, a.enhanceSignature)).Once(),
