@@ -75,7 +75,7 @@ func AddEntries(ctx context.Context, db *DB, entries []audit.Entry) (errs []erro
 func AddPrepared(ctx context.Context, db *DB, objects []*signing.PreparedRecord, caller signing.Quota) ([]bool, error) {
 	var rows [][]any
 	for _, p := range objects {
-		rows = append(rows, Prepared{db}.addition(ctx, p, holding{caller.Objects, caller.Bytes}, &audit.Entry{RequestID: p.ID}))
+		rows = append(rows, Prepared{db}.addition(ctx, p, holding{caller.Objects, caller.Bytes}, audit.Beside{Entry: &audit.Entry{RequestID: p.ID}}))
 	}
 	return Prepared{db}.addRows(ctx, rows)
 }
@@ -85,7 +85,7 @@ func AddPrepared(ctx context.Context, db *DB, objects []*signing.PreparedRecord,
 func SpendPrepared(ctx context.Context, db *DB, ids []string, now time.Time, wrong int) ([]bool, error) {
 	var rows [][]any
 	for _, id := range ids {
-		rows = append(rows, Prepared{db}.spending(ctx, id, "", now, wrong, &audit.Entry{RequestID: id}))
+		rows = append(rows, Prepared{db}.spending(ctx, id, "", now, wrong, audit.Beside{Entry: &audit.Entry{RequestID: id}}))
 	}
 	return Prepared{db}.spendRows(ctx, rows)
 }

@@ -16,6 +16,7 @@ import (
 
 	"tamga/internal/adapter/store"
 	"tamga/internal/adapter/store/storetest"
+	"tamga/internal/domain/audit"
 	"tamga/internal/domain/signing"
 	"tamga/internal/domain/user"
 )
@@ -151,13 +152,13 @@ func prepareAndSpend(ctx context.Context, s store.Prepared, n int) error {
 	p := preparedNumber(n, fmt.Sprint("caller", n%4))
 	p.ExpiresAt = now.Add(time.Hour)
 	wideQuota := signing.Quota{Objects: 1 << 40, Bytes: wide}
-	if ok, err := s.AddPrepared(ctx, p, wideQuota, wideQuota, signing.Beside{}); !ok || err != nil {
+	if ok, err := s.AddPrepared(ctx, p, wideQuota, wideQuota, audit.Beside{}); !ok || err != nil {
 		return fmt.Errorf("adding: %v, %w", ok, err)
 	}
 	if ok, err := s.ClaimPrepared(ctx, id, "l", now, now.Add(time.Minute), 3); !ok || err != nil {
 		return fmt.Errorf("leasing: %v, %w", ok, err)
 	}
-	ok, err := s.SpendPrepared(ctx, id, "l", now, 3, signing.Beside{})
+	ok, err := s.SpendPrepared(ctx, id, "l", now, 3, audit.Beside{})
 	if err == nil && !ok {
 		err = fmt.Errorf("prepared object %d was not spent", n)
 	}

@@ -237,7 +237,7 @@ func TestGatheredPrepared(t *testing.T) {
 	}
 	// One of the two is added alone.
 	results := atOnceNumbered(2, func(i int) error {
-		added, err := s.AddPrepared(t.Context(), more[i], signing.Quota{Objects: wide, Bytes: wide}, three, signing.Beside{Entry: &audit.Entry{RequestID: more[i].ID}})
+		added, err := s.AddPrepared(t.Context(), more[i], signing.Quota{Objects: wide, Bytes: wide}, three, audit.Beside{Entry: &audit.Entry{RequestID: more[i].ID}})
 		if err == nil && !added {
 			err = errors.New("no room")
 		}

@@ -4,6 +4,7 @@ package store
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"tamga/internal/domain/audit"
@@ -20,17 +21,17 @@ const insertPrepared = `INSERT INTO prepared (id, caller, type, job, document, o
 	created_at, expires_at, failures, lease, leased_until, spent_at) `
 
 // AddPrepared implements signing.PreparedStore.
-func (s Prepared) AddPrepared(ctx context.Context, p *signing.PreparedRecord, all, caller signing.Quota, beside signing.Beside) (bool, error) {
+func (s Prepared) AddPrepared(ctx context.Context, p *signing.PreparedRecord, all, caller signing.Quota, beside audit.Beside) (bool, error) {
 	quota := holding{caller.Objects, caller.Bytes}
 	return s.prepared.adding(ctx, s.DB, p.Caller, holding{1, p.Bytes}, holding{all.Objects, all.Bytes}, func() error {
 		add := s.addInSteps
 		if s.engine == postgresEngine {
 			if add = s.addAlone; beside.Record == nil && s.transaction(ctx) == nil {
-				return s.addTogether(ctx, p, quota, beside.Entry)
+				return s.addTogether(ctx, p, quota, beside)
 			}
 		}
 		return s.Unit(ctx, func(ctx context.Context) error {
-			err := add(ctx, p, quota, beside.Entry)
+			err := add(ctx, p, quota, beside)
 			if err != nil || beside.Record == nil {
 				return err
 			}
@@ -45,16 +46,16 @@ const mostPrepared = 32
 
 // addTogether adds an object on PostgreSQL, with those of other callers. If they exceed a quota
 // together, each of them is added alone.
-func (s Prepared) addTogether(ctx context.Context, p *signing.PreparedRecord, quota holding, entry *audit.Entry) error {
-	if added, err := s.additions.do(ctx, s.addition(ctx, p, quota, entry)); added || err != nil {
+func (s Prepared) addTogether(ctx context.Context, p *signing.PreparedRecord, quota holding, beside audit.Beside) error {
+	if added, err := s.additions.do(ctx, s.addition(ctx, p, quota, beside)); added || err != nil {
 		return err
 	}
-	return s.addAlone(ctx, p, quota, entry)
+	return s.addAlone(ctx, p, quota, beside)
 }
 
 // addAlone adds an object on PostgreSQL.
-func (s Prepared) addAlone(ctx context.Context, p *signing.PreparedRecord, quota holding, entry *audit.Entry) error {
-	added, err := s.addRows(ctx, [][]any{s.addition(ctx, p, quota, entry)})
+func (s Prepared) addAlone(ctx context.Context, p *signing.PreparedRecord, quota holding, beside audit.Beside) error {
+	added, err := s.addRows(ctx, [][]any{s.addition(ctx, p, quota, beside)})
 	if err == nil && !added[0] {
 		err = errNoRoom
 	}
@@ -62,24 +63,45 @@ func (s Prepared) addAlone(ctx context.Context, p *signing.PreparedRecord, quota
 }
 
 // addition returns the row of an object for addRows.
-func (s Prepared) addition(ctx context.Context, p *signing.PreparedRecord, quota holding, entry *audit.Entry) []any {
+func (s Prepared) addition(ctx context.Context, p *signing.PreparedRecord, quota holding, beside audit.Beside) []any {
 	return append(legible([]any{p.ID, p.Caller, p.Type, p.Job, p.Document, p.Original, p.Bytes, millis(p.CreatedAt), millis(p.ExpiresAt),
-		int64(p.Failures), millis(p.SpentAt), quota.objects, quota.size}), s.noted(ctx, entry)...)
+		int64(p.Failures), millis(p.SpentAt), quota.objects, quota.size}), s.noted(ctx, beside)...)
 }
 
-// noted returns whether there is an audit entry, and the columns of an entry.
-func (s Prepared) noted(ctx context.Context, entry *audit.Entry) []any {
-	e := audit.Entry{}
-	if entry != nil {
-		e = *entry
+// noted returns the values of notedTypes.
+func (s Prepared) noted(ctx context.Context, beside audit.Beside) []any {
+	var e audit.Entry
+	if beside.Entry != nil {
+		e = *beside.Entry
 	}
-	return append([]any{entry != nil}, Audit(s).unit(ctx, e).entry...)
+	return append([]any{beside.Entry != nil, beside.Attempt}, Audit(s).unit(ctx, e).entry...)
+}
+
+// notedTypes are the columns of an item that has audit entries: whether it has one of an outcome, whether
+// also the one of the attempt, and the entry.
+func notedTypes() string { return "noted BOOLEAN, attempted BOOLEAN, " + entryTypes() }
+
+// addNoted is the statement that adds the entries of items for which a condition is true; see
+// audit.Entry.Begun.
+func addNoted(condition string) string {
+	attempt := map[string]string{"at": "i.at - i.duration_us / 1000", "phase": "'" + audit.Attempt + "'", "outcome": "''", "object": "''", "detail": "''", "duration_us": "0"}
+	var values []string
+	for name := range strings.SplitSeq(auditColumns, ",") {
+		name = strings.TrimSpace(name)
+		value := "i." + name
+		if begun, differs := attempt[name]; differs {
+			value = "CASE WHEN p.done THEN " + value + " ELSE " + begun + " END"
+		}
+		values = append(values, value)
+	}
+	return "INSERT INTO audit (" + auditColumns + ") SELECT " + strings.Join(values, ", ") +
+		" FROM item i JOIN (VALUES (FALSE), (TRUE)) AS p (done) ON p.done OR i.attempted WHERE i.noted AND " + condition + " ORDER BY i.n, p.done"
 }
 
 // addedPrepared is the statement of addRows.
 func addedPrepared(t *tally) string {
 	rows, next := gathered("id TEXT, caller TEXT, type TEXT, job BYTEA, document TEXT, original TEXT, bytes BIGINT, created_at BIGINT, expires_at BIGINT," +
-		"failures BIGINT, spent_at BIGINT, most_objects BIGINT, most_bytes BIGINT, noted BOOLEAN, " + entryTypes())
+		"failures BIGINT, spent_at BIGINT, most_objects BIGINT, most_bytes BIGINT, " + notedTypes())
 	room := t.held.of("o.owner")
 	return "WITH item AS (" + rows + `),
 		o AS (SELECT caller AS owner, COUNT(*) AS objects, CAST(SUM(bytes) AS BIGINT) AS bytes, MIN(most_objects) AS most_objects, MIN(most_bytes) AS most_bytes
@@ -87,7 +109,7 @@ func addedPrepared(t *tally) string {
 		used AS (` + t.forEach("o WHERE "+room.objects+" + o.objects <= o.most_objects AND "+room.size+" + o.bytes <= o.most_bytes", next) + ` RETURNING caller),
 		added AS (` + insertPrepared + `SELECT i.id, i.caller, i.type, i.job, i.document, i.original, i.bytes, i.created_at, i.expires_at, i.failures, '', 0, i.spent_at
 			FROM item i WHERE i.caller IN (SELECT caller FROM used)),
-		noted AS (INSERT INTO audit (` + auditColumns + ") SELECT " + auditColumns + ` FROM item i WHERE i.noted AND i.caller IN (SELECT caller FROM used) ORDER BY i.n)
+		noted AS (` + addNoted("i.caller IN (SELECT caller FROM used)") + `)
 		SELECT i.n FROM item i WHERE i.caller IN (SELECT caller FROM used)`
 }
 
@@ -103,17 +125,17 @@ func (s Prepared) addRows(ctx context.Context, rows [][]any) ([]bool, error) {
 }
 
 // addInSteps adds an object in the transaction of ctx.
-func (s Prepared) addInSteps(ctx context.Context, p *signing.PreparedRecord, quota holding, entry *audit.Entry) error {
+func (s Prepared) addInSteps(ctx context.Context, p *signing.PreparedRecord, quota holding, beside audit.Beside) error {
 	if err := s.prepared.take(ctx, s.DB, p.Caller, holding{1, p.Bytes}, quota); err != nil {
 		return err
 	}
 	_, err := s.exec(ctx, insertPrepared+`VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, '', 0, $11)`,
 		p.ID, p.Caller, p.Type, p.Job, p.Document, p.Original, p.Bytes,
 		millis(p.CreatedAt), millis(p.ExpiresAt), p.Failures, millis(p.SpentAt))
-	if err == nil && entry != nil {
-		err = fault.Rollback(Audit(s).Record(ctx, *entry))
+	if err != nil {
+		return err
 	}
-	return err
+	return fault.Rollback(Audit(s).RecordAll(ctx, beside.Entries()))
 }
 
 // FindPrepared implements signing.PreparedStore.
@@ -172,12 +194,12 @@ var spendPrepared = "UPDATE prepared SET spent_at = $2, job = $5, document = '',
 	" WHERE id = $1 AND (lease = $4 AND lease <> '' AND spent_at = 0 OR $4 = '' AND " + freePrepared + ")"
 
 // SpendPrepared implements signing.PreparedStore.
-func (s Prepared) SpendPrepared(ctx context.Context, id, lease string, now time.Time, wrong int, beside signing.Beside) (spent bool, err error) {
+func (s Prepared) SpendPrepared(ctx context.Context, id, lease string, now time.Time, wrong int, beside audit.Beside) (spent bool, err error) {
 	spend := func(ctx context.Context) (bool, error) {
-		return s.spendInSteps(ctx, id, lease, now, wrong, beside.Entry)
+		return s.spendInSteps(ctx, id, lease, now, wrong, beside)
 	}
 	if s.engine == postgresEngine {
-		row := s.spending(ctx, id, lease, now, wrong, beside.Entry)
+		row := s.spending(ctx, id, lease, now, wrong, beside)
 		if beside.Record == nil && s.transaction(ctx) == nil {
 			return s.spendings.do(ctx, row)
 		}
@@ -197,23 +219,26 @@ func (s Prepared) SpendPrepared(ctx context.Context, id, lease string, now time.
 }
 
 // spending returns the row of an object for spendRows.
-func (s Prepared) spending(ctx context.Context, id, lease string, now time.Time, wrong int, entry *audit.Entry) []any {
-	return append(legible([]any{id, lease, millis(now), int64(wrong)}), s.noted(ctx, entry)...)
+func (s Prepared) spending(ctx context.Context, id, lease string, now time.Time, wrong int, beside audit.Beside) []any {
+	return append(legible([]any{id, lease, millis(now), int64(wrong)}), s.noted(ctx, beside)...)
 }
 
 // spentPrepared is the statement of spendRows. It locks the objects in the order of their names, so that
-// two statements with the same objects do not wait for each other.
+// two statements with the same objects do not wait for each other, and decides on what it has locked. The
+// planner then expects one object and takes the index; joined to all rows of the statement, a plan made
+// while the table was small read the whole table from then on.
 func spentPrepared(t *tally) string {
-	rows, next := gathered("name TEXT, holder TEXT, moment BIGINT, wrong BIGINT, noted BOOLEAN, " + entryTypes())
+	rows, next := gathered("name TEXT, holder TEXT, moment BIGINT, wrong BIGINT, " + notedTypes())
 	free := leasedPrepared.free("i.moment") + " AND " + completable("i.moment", "i.wrong")
 	return "WITH item AS (" + rows + `),
-		locked AS (SELECT p.id FROM (SELECT name FROM item ORDER BY name) i CROSS JOIN LATERAL (SELECT id FROM prepared WHERE id = i.name FOR UPDATE) p),
-		spent AS (UPDATE prepared SET spent_at = i.moment, job = '', document = '', original = '', ` + freed + ` FROM item i JOIN locked l ON l.id = i.name
-			WHERE prepared.id = i.name AND (lease = i.holder AND lease <> '' AND spent_at = 0 OR i.holder = '' AND ` + free + `)
+		locked AS (SELECT i.n, i.holder, i.moment, i.wrong, p.* FROM (SELECT n, name, holder, moment, wrong FROM item ORDER BY name) i
+			CROSS JOIN LATERAL (SELECT id, lease, leased_until, expires_at, failures, spent_at FROM prepared WHERE id = i.name FOR UPDATE) p),
+		due AS (SELECT n, id, moment FROM locked i WHERE lease = i.holder AND lease <> '' AND spent_at = 0 OR i.holder = '' AND ` + free + `),
+		spent AS (UPDATE prepared SET spent_at = i.moment, job = '', document = '', original = '', ` + freed + ` FROM due i WHERE prepared.id = i.id
 			RETURNING i.n, prepared.caller, prepared.bytes),
 		o AS (SELECT caller AS owner, -COUNT(*) AS objects, CAST(-SUM(bytes) AS BIGINT) AS bytes FROM spent GROUP BY caller),
 		back AS (` + t.forEach("o", next) + `),
-		noted AS (INSERT INTO audit (` + auditColumns + ") SELECT " + auditColumns + ` FROM item i WHERE i.noted AND i.n IN (SELECT n FROM spent) ORDER BY i.n)
+		noted AS (` + addNoted("i.n IN (SELECT n FROM spent)") + `)
 		SELECT n, caller, bytes FROM spent`
 }
 
@@ -237,15 +262,13 @@ func (s Prepared) spendRows(ctx context.Context, rows [][]any) ([]bool, error) {
 }
 
 // spendInSteps spends an object in the transaction of ctx.
-func (s Prepared) spendInSteps(ctx context.Context, id, lease string, now time.Time, wrong int, entry *audit.Entry) (spent bool, err error) {
+func (s Prepared) spendInSteps(ctx context.Context, id, lease string, now time.Time, wrong int, beside audit.Beside) (spent bool, err error) {
 	held, spent, err := returning(ctx, s.DB, scanUsage, spendPrepared+" RETURNING caller, bytes, spent_at", id, millis(now), wrong, lease, []byte{})
 	if err != nil || !spent {
 		return false, err
 	}
-	if entry != nil {
-		if err := fault.Rollback(Audit(s).Record(ctx, *entry)); err != nil {
-			return false, err
-		}
+	if err := fault.Rollback(Audit(s).RecordAll(ctx, beside.Entries())); err != nil {
+		return false, err
 	}
 	return true, s.prepared.giveBack(ctx, s.DB, back{held.caller: {1, held.size}})
 }

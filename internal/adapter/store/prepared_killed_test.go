@@ -73,8 +73,8 @@ const twoStepText = "signed in two steps"
 // second returns the signed message. It writes an audit entry together with the end of the object.
 func (s *steps) second(o *stepOrder) (message string, err error) {
 	order := &signing.CompleteOrder{ID: o.ID, Value: o.Value}
-	order.Keep = func(context.Context, signing.Result) (signing.Beside, error) {
-		return signing.Beside{Entry: &audit.Entry{At: s.clock(), RequestID: o.ID, Operation: "PostSign", Phase: audit.Done, Outcome: audit.OK, Principal: s.who}}, nil
+	order.Keep = func(context.Context, signing.Result) (audit.Beside, error) {
+		return audit.Beside{Entry: &audit.Entry{At: s.clock(), RequestID: o.ID, Operation: "PostSign", Phase: audit.Done, Outcome: audit.OK, Principal: s.who}}, nil
 	}
 	completed, err := s.o.Signer.Complete(s.t.Context(), s.who, order)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 var _ user.BatchStore = Users{}
 
 // rowPortions are the numbers of rows that one statement adds, the largest first.
-var rowPortions = [...]int{64, 16, 4, 1}
+var rowPortions = [...]int{64, 16, 4, 2, 1}
 
 // insertion adds rows to a table.
 type insertion struct {

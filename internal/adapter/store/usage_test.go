@@ -13,6 +13,7 @@ import (
 
 	"tamga/internal/adapter/store"
 	"tamga/internal/adapter/store/storetest"
+	"tamga/internal/domain/audit"
 	"tamga/internal/domain/document"
 	"tamga/internal/domain/notify"
 	"tamga/internal/domain/signing"
@@ -59,7 +60,7 @@ func spend(t *testing.T, db *store.DB, n int) {
 	if ok, err := s.ClaimPrepared(t.Context(), id, "l", now, now.Add(time.Minute), 3); !ok || err != nil {
 		t.Fatalf("leasing %d: %v, %v", n, ok, err)
 	}
-	if ok, err := s.SpendPrepared(t.Context(), id, "l", now, 3, signing.Beside{}); !ok || err != nil {
+	if ok, err := s.SpendPrepared(t.Context(), id, "l", now, 3, audit.Beside{}); !ok || err != nil {
 		t.Fatalf("spending %d: %v, %v", n, ok, err)
 	}
 }
@@ -75,7 +76,7 @@ func TestQuotaOfTwoProcesses(t *testing.T) {
 		t.Helper()
 		n++
 		ok, err := store.Prepared{DB: db}.AddPrepared(t.Context(), preparedNumber(n, caller),
-			signing.Quota{Objects: int64(all), Bytes: wide}, signing.Quota{Objects: int64(own), Bytes: wide}, signing.Beside{})
+			signing.Quota{Objects: int64(all), Bytes: wide}, signing.Quota{Objects: int64(own), Bytes: wide}, audit.Beside{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -129,7 +130,7 @@ func TestQuotaAtOnceOfTwoProcesses(t *testing.T) {
 		}
 		for range 5 {
 			ok, err := store.Prepared{DB: db}.AddPrepared(t.Context(), preparedNumber(int(number.Add(1)), "x"),
-				signing.Quota{Objects: 1000, Bytes: wide}, signing.Quota{Objects: quota, Bytes: wide}, signing.Beside{})
+				signing.Quota{Objects: 1000, Bytes: wide}, signing.Quota{Objects: quota, Bytes: wide}, audit.Beside{})
 			if err != nil {
 				return err
 			}

@@ -61,6 +61,35 @@ type Entry struct {
 	Duration    time.Duration // zero for an attempt; kept in microseconds
 }
 
+// Begun returns the entry of the attempt whose outcome e is. It was Duration before e.
+func (e Entry) Begun() Entry {
+	if !e.At.IsZero() {
+		e.At = e.At.Add(-e.Duration)
+	}
+	e.Phase, e.Outcome, e.Object, e.Detail, e.Duration = Attempt, "", "", "", 0
+	return e
+}
+
+// Beside is what is stored in the step that makes a change. Its zero value is nothing. Entries alone
+// cost no further round trip.
+type Beside struct {
+	Entry   *Entry // of the outcome
+	Attempt bool   // also the entry of the attempt; see [Entry.Begun]
+	// Record runs in the transaction of the step. Its error rolls everything back.
+	Record func(ctx context.Context) error
+}
+
+// Entries returns the entries, of the attempt first.
+func (b Beside) Entries() []Entry {
+	switch {
+	case b.Entry == nil:
+		return nil
+	case b.Attempt:
+		return []Entry{b.Entry.Begun(), *b.Entry}
+	}
+	return []Entry{*b.Entry}
+}
+
 // Log stores audit entries.
 type Log interface {
 	// Record returns nil when the entry is durable. Inside a transaction the entry

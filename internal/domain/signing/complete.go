@@ -33,7 +33,7 @@ type CompleteOrder struct {
 
 	// Keep, if not nil, is called with the document before the object is spent, and returns
 	// what is stored in the same step.
-	Keep func(ctx context.Context, r Result) (Beside, error)
+	Keep func(ctx context.Context, r Result) (audit.Beside, error)
 }
 
 // Completed is a signed document made in two steps. Write it, then close it to free the
@@ -175,7 +175,7 @@ func (s *Service) complete(ctx context.Context, who audit.Principal, o *Complete
 	if err != nil {
 		return nil, translate(err)
 	}
-	var kept Beside
+	var kept audit.Beside
 	if o.Keep != nil {
 		if kept, err = o.Keep(ctx, result); err != nil {
 			return nil, err

@@ -64,7 +64,7 @@ type onePrepared struct {
 	record *PreparedRecord
 }
 
-func (p *onePrepared) AddPrepared(_ context.Context, r *PreparedRecord, _, _ Quota, _ Beside) (bool, error) {
+func (p *onePrepared) AddPrepared(_ context.Context, r *PreparedRecord, _, _ Quota, _ audit.Beside) (bool, error) {
 	p.record = r
 	return true, nil
 }
@@ -84,7 +84,7 @@ func (p *onePrepared) ClaimPrepared(_ context.Context, id, _ string, _, _ time.T
 
 func (p *onePrepared) ReleasePrepared(context.Context, string, string) error { return nil }
 
-func (p *onePrepared) SpendPrepared(_ context.Context, _, _ string, now time.Time, _ int, _ Beside) (bool, error) {
+func (p *onePrepared) SpendPrepared(_ context.Context, _, _ string, now time.Time, _ int, _ audit.Beside) (bool, error) {
 	p.record.SpentAt = now
 	return true, nil
 }

@@ -28,7 +28,7 @@ type PrepareOrder struct {
 	Snapshot    *Snapshot // as in SignOrder
 
 	// Keep, if not nil, is called before the object is stored, and returns what is stored in the same step.
-	Keep func(ctx context.Context, p *Prepared) (Beside, error)
+	Keep func(ctx context.Context, p *Prepared) (audit.Beside, error)
 }
 
 // Prepared is what the client needs to sign with its own key.
@@ -142,7 +142,7 @@ func (s *Service) keep(ctx context.Context, caller string, t *request, o *Prepar
 	}
 	record.Bytes += int64(len(record.Job))
 	answer = &Prepared{ID: record.ID, Hash: prepared.Digest.Sum}
-	var kept Beside
+	var kept audit.Beside
 	if o.Keep != nil {
 		if kept, err = o.Keep(ctx, answer); err != nil {
 			return nil, err

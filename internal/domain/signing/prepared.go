@@ -74,21 +74,13 @@ type PreparedRecord struct {
 	SpentAt   time.Time // zero until it is completed
 }
 
-// Beside is what is stored in the step that adds or spends a prepared object. Its zero value is
-// nothing. An entry alone costs no further round trip.
-type Beside struct {
-	Entry *audit.Entry // an audit entry
-	// Record runs in the transaction of the step. Its error rolls everything back.
-	Record func(ctx context.Context) error
-}
-
 // PreparedStore stores prepared objects. Each method is one atomic step, whatever other
 // processes do at the same time.
 type PreparedStore interface {
 	// AddPrepared stores p if it fits into both quotas, of the installation and of the
 	// caller, and for a caller without a token ([OfAddress]) into the share of all those
 	// ([Quota.Share]). Otherwise it reports false, stores nothing and does nothing beside.
-	AddPrepared(ctx context.Context, p *PreparedRecord, all, caller Quota, beside Beside) (added bool, err error)
+	AddPrepared(ctx context.Context, p *PreparedRecord, all, caller Quota, beside audit.Beside) (added bool, err error)
 	// FindPrepared returns an object, including spent and expired ones. It reports false
 	// if there is none with this id.
 	FindPrepared(ctx context.Context, id string) (p *PreparedRecord, found bool, err error)
@@ -106,7 +98,7 @@ type PreparedStore interface {
 	// SpendPrepared marks the object as completed, deletes its job and removes it from the quotas.
 	// It reports false, and does nothing beside, if the holder has lost the lease. Without a lease
 	// ("") it reports false where ClaimPrepared would.
-	SpendPrepared(ctx context.Context, id, lease string, now time.Time, wrong int, beside Beside) (spent bool, err error)
+	SpendPrepared(ctx context.Context, id, lease string, now time.Time, wrong int, beside audit.Beside) (spent bool, err error)
 	// SweepPrepared deletes expired objects.
 	SweepPrepared(ctx context.Context, now time.Time) error
 }

@@ -40,6 +40,8 @@ type call struct {
 	// attempt waits until the audit entry of the attempt is durable, if it is written while
 	// the call runs. nil: it was written before.
 	attempt func(context.Context) error
+	// deferred: the entry of the attempt is written together with the one of the outcome; see Route.Noted.
+	deferred bool
 
 	handler  *handler // carries the request out; nil before
 	promised bool     // the audit entry of the outcome was written with the result, see Keep

@@ -307,13 +307,6 @@ func (h *handler) recordOutcome(ctx context.Context, call *call, err error) (str
 	}
 	if err == nil && call.promised { // the entry was written with the result
 		call.written = true
-		if call.attempt != nil {
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recording)
-			defer cancel()
-			if e := call.attempt(ctx); e != nil {
-				h.gate.Log.ErrorContext(ctx, "the attempt could not be recorded", "request_id", call.id, "outcome", outcome, "error", e)
-			}
-		}
 		return outcome, nil
 	}
 	if h.Right == Anyone && !h.worth(call, outcome) {
@@ -328,7 +321,11 @@ func (h *handler) recordOutcome(ctx context.Context, call *call, err error) (str
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), most)
 	defer cancel()
-	done := h.gate.Audit.Begin(ctx, h.entry(call, audit.Done, outcome))
+	entry := h.entry(call, audit.Done, outcome)
+	if call.deferred {
+		call.attempt = h.gate.Audit.Begin(ctx, entry.Begun())
+	}
+	done := h.gate.Audit.Begin(ctx, entry)
 	var lost error
 	if call.attempt != nil { // both entries usually wait for the same flush
 		lost = call.attempt(ctx)
@@ -430,7 +427,12 @@ func (h *handler) admitCaller(ctx context.Context, r *http.Request, call *call) 
 	if call.repetition, err = h.repeatable(r, call); err != nil {
 		return err
 	}
-	if (h.answerOnly || h.noted) && !h.unaudited && call.repetition == nil { // a kept answer outlives the call
+	switch {
+	case h.unaudited || call.repetition != nil: // a kept answer outlives the call
+	case h.noted:
+		call.deferred = true
+		return nil
+	case h.answerOnly:
 		call.attempt = h.gate.Audit.Begin(context.WithoutCancel(ctx), h.entry(call, audit.Attempt, ""))
 		return nil
 	}

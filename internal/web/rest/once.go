@@ -294,16 +294,16 @@ func Keep(ctx context.Context, value any) (record func(ctx context.Context) erro
 }
 
 // KeepEntry is Keep for an operation that can add an audit entry in the statement that makes
-// its change. It returns either the entry of the outcome, for a request without an
-// Idempotency-Key, or the record.
-func KeepEntry(ctx context.Context, value any) (entry *audit.Entry, record func(ctx context.Context) error, err error) {
+// its change. It returns either the entries, for a request without an Idempotency-Key, or the
+// record.
+func KeepEntry(ctx context.Context, value any) (kept audit.Beside, err error) {
 	_, call := callOf(ctx)
 	if p := call.repetition; call.handler != nil && !call.handler.unaudited && (p == nil || p.keyed == nil) {
 		call.promised = true // an operation that does not make its change fails
-		return call.handler.done(call, audit.OK), nil, nil
+		return audit.Beside{Entry: call.handler.done(call, audit.OK), Attempt: call.deferred}, nil
 	}
-	record, err = Keep(ctx, value)
-	return nil, record, err
+	kept.Record, err = Keep(ctx, value)
+	return kept, err
 }
 
 // transient are the codes of faults that a repetition may not meet again. The others pass if

@@ -109,9 +109,9 @@ func (r Route) AnswerOnly() Route {
 	return r
 }
 
-// Noted marks a route that writes the entry of its outcome in the step that makes its change, by
-// [KeepEntry]. The audit entry of the attempt is then written while the call runs, as for AnswerOnly. A
-// crash may lose the entry of an attempt; a change always has an entry.
+// Noted marks a route that writes its audit entries in the step that makes its change, by [KeepEntry]. If
+// the call fails, they are written after it. A crash may lose the entry of an attempt that had changed
+// nothing yet; a change always has both.
 func (r Route) Noted() Route {
 	r.noted = true
 	return r

@@ -51,11 +51,10 @@ func (a *API) preSign(ctx context.Context, docs *documents, r preSignRequest) (p
 		return none, err
 	}
 	var answer preSignResponse
-	order.Keep = func(ctx context.Context, p *signing.Prepared) (kept signing.Beside, err error) {
+	order.Keep = func(ctx context.Context, p *signing.Prepared) (audit.Beside, error) {
 		answer = preSignResponse{p.Hash, p.ID, p.ID}
 		rest.Concerning(ctx, preparedObject(p.ID))
-		kept.Entry, kept.Record, err = rest.KeepEntry(ctx, answer)
-		return kept, err
+		return rest.KeepEntry(ctx, answer)
 	}
 	if _, err := a.deps.Signer.Prepare(ctx, rest.Caller(ctx), order); err != nil {
 		return none, err
@@ -105,9 +104,8 @@ func (a *API) postSign(ctx context.Context, docs *documents, r postSignRequest) 
 	if order.Params, order.Original, err = readParameters(docs, a.deps.Signer, "SignatureParams", body.SignatureParams); err != nil {
 		return rest.Stream{}, err
 	}
-	order.Keep = func(ctx context.Context, r signing.Result) (kept signing.Beside, err error) {
-		kept.Entry, kept.Record, err = rest.KeepEntry(ctx, rest.Stream{Content: r})
-		return kept, err
+	order.Keep = func(ctx context.Context, r signing.Result) (audit.Beside, error) {
+		return rest.KeepEntry(ctx, rest.Stream{Content: r})
 	}
 	completed, err := a.deps.Signer.Complete(ctx, rest.Caller(ctx), order)
 	if err != nil {

@@ -20,11 +20,11 @@ import (
 var wide = signing.Quota{Objects: 1000, Bytes: 1 << 40}
 
 // alone does nothing in the transaction that spends an object.
-var alone = signing.Beside{Record: func(context.Context) error { return nil }}
+var alone = audit.Beside{Record: func(context.Context) error { return nil }}
 
 // noted adds an audit entry in the step that spends an object.
-func noted(requestID string) signing.Beside {
-	return signing.Beside{Entry: &audit.Entry{RequestID: requestID, Operation: "PostSignDocument", Phase: audit.Done, Outcome: audit.OK}}
+func noted(requestID string) audit.Beside {
+	return audit.Beside{Entry: &audit.Entry{RequestID: requestID, Operation: "PostSignDocument", Phase: audit.Done, Outcome: audit.OK}}
 }
 
 // entries counts the audit entries.
@@ -47,7 +47,7 @@ func preparedOf(n int) *signing.PreparedRecord {
 // addPrepared adds an object, which must fit.
 func addPrepared(t testing.TB, s store.Prepared, p *signing.PreparedRecord) {
 	t.Helper()
-	added, err := s.AddPrepared(t.Context(), p, wide, wide, signing.Beside{})
+	added, err := s.AddPrepared(t.Context(), p, wide, wide, audit.Beside{})
 	must(t, err)
 	if !added {
 		t.Fatal("a wide quota has no room")
@@ -73,12 +73,12 @@ func testPrepared(t *testing.T, open func(t *testing.T) *store.DB) {
 			if _, found, err := s.FindPrepared(t.Context(), "a\x00\xff"); found || err != nil {
 				t.Errorf("hostile name: found %v, %v", found, err)
 			}
-			if _, err := s.AddPrepared(t.Context(), p, wide, wide, signing.Beside{}); err == nil {
+			if _, err := s.AddPrepared(t.Context(), p, wide, wide, audit.Beside{}); err == nil {
 				t.Error("the same name was added twice")
 			}
 			ownerless := preparedOf(2)
 			ownerless.Caller = ""
-			if _, err := s.AddPrepared(t.Context(), ownerless, wide, wide, signing.Beside{}); err == nil {
+			if _, err := s.AddPrepared(t.Context(), ownerless, wide, wide, audit.Beside{}); err == nil {
 				t.Error("an object without a caller is kept")
 			}
 		}},
@@ -88,15 +88,15 @@ func testPrepared(t *testing.T, open func(t *testing.T) *store.DB) {
 			entry := noted("one").Entry
 			room := signing.Quota{Objects: 2, Bytes: 1 << 40}
 			for n, c := range []struct {
-				beside signing.Beside
+				beside audit.Beside
 				err    error
 				want   int // entries
 			}{
-				{signing.Beside{Entry: entry, Record: func(context.Context) error { return failed }}, failed, 0},
-				{signing.Beside{Entry: entry}, nil, 1},
-				{signing.Beside{Entry: entry, Record: func(ctx context.Context) error { return store.Audit{DB: db}.Record(ctx, *entry) }}, nil, 2},
-				{signing.Beside{Entry: entry}, nil, 0}, // the quota is used up
-				{signing.Beside{Entry: entry, Record: func(ctx context.Context) error { return store.Audit{DB: db}.Record(ctx, *entry) }}, nil, 0},
+				{audit.Beside{Entry: entry, Record: func(context.Context) error { return failed }}, failed, 0},
+				{audit.Beside{Entry: entry}, nil, 1},
+				{audit.Beside{Entry: entry, Record: func(ctx context.Context) error { return store.Audit{DB: db}.Record(ctx, *entry) }}, nil, 2},
+				{audit.Beside{Entry: entry}, nil, 0}, // the quota is used up
+				{audit.Beside{Entry: entry, Record: func(ctx context.Context) error { return store.Audit{DB: db}.Record(ctx, *entry) }}, nil, 0},
 			} {
 				before := entries(t, db)
 				added, err := s.AddPrepared(t.Context(), preparedOf(n), wide, room, c.beside)
@@ -108,6 +108,35 @@ func testPrepared(t *testing.T, open func(t *testing.T) *store.DB) {
 				}
 				if _, found, err := s.FindPrepared(t.Context(), preparedOf(n).ID); found != added || err != nil {
 					t.Errorf("%d: found %v, %v", n, found, err)
+				}
+			}
+		}},
+		{"AddedAndSpentWithBothEntries", func(t *testing.T, db *store.DB) {
+			s := store.Prepared{DB: db}
+			p := preparedOf(1)
+			outcome := audit.Entry{
+				At: later, RequestID: "request", Correlation: "given", Operation: "PreSignDocument", Phase: audit.Done, Outcome: audit.OK,
+				Object: "prepared object " + p.ID, Remote: "192.0.2.1", Detail: "a detail", Duration: 1500 * time.Millisecond,
+				Principal: audit.Principal{UserID: "u", Login: "login", Group: "group", Operator: true, TokenID: "t", ClientID: "c", Method: "password", Actor: "a"},
+			}
+			attempt := audit.Entry{
+				At: later.Add(-1500 * time.Millisecond), RequestID: "request", Correlation: "given", Operation: "PreSignDocument", Phase: audit.Attempt,
+				Remote: "192.0.2.1", Principal: outcome.Principal,
+			}
+			for name, step := range map[string]func(audit.Beside) (bool, error){
+				"added": func(b audit.Beside) (bool, error) { return s.AddPrepared(t.Context(), p, wide, wide, b) },
+				"spent": func(b audit.Beside) (bool, error) { return s.SpendPrepared(t.Context(), p.ID, "", later, wrong, b) },
+			} {
+				if name == "spent" {
+					p = preparedOf(2)
+					addPrepared(t, s, p)
+				}
+				done, err := step(audit.Beside{Entry: &outcome, Attempt: true})
+				must(t, err)
+				list, err := store.Audit{DB: db}.Last(t.Context(), 2)
+				must(t, err)
+				if d := cmp.Diff([]audit.Entry{attempt, outcome}, list); !done || d != "" {
+					t.Error(name, done, d)
 				}
 			}
 		}},
@@ -174,13 +203,13 @@ func testPrepared(t *testing.T, open func(t *testing.T) *store.DB) {
 			s := store.Prepared{DB: db}
 			p := preparedOf(1)
 			addPrepared(t, s, p)
-			if got, err := s.SpendPrepared(t.Context(), p.ID, "b", later, wrong, signing.Beside{}); got || err != nil {
+			if got, err := s.SpendPrepared(t.Context(), p.ID, "b", later, wrong, audit.Beside{}); got || err != nil {
 				t.Errorf("with a lease that it has not: %v, %v", got, err)
 			}
 			_, err := s.ClaimPrepared(t.Context(), p.ID, "a", later, later.Add(time.Minute), wrong)
 			must(t, err)
 			for i, want := range []bool{true, false} {
-				if got, err := s.SpendPrepared(t.Context(), p.ID, "a", later, wrong, signing.Beside{}); got != want || err != nil {
+				if got, err := s.SpendPrepared(t.Context(), p.ID, "a", later, wrong, audit.Beside{}); got != want || err != nil {
 					t.Errorf("spending %d: %v, %v", i, got, err)
 				}
 			}
@@ -200,12 +229,12 @@ func testPrepared(t *testing.T, open func(t *testing.T) *store.DB) {
 			s := store.Prepared{DB: db}
 			failed := errors.New("the disk is full")
 			for n, c := range []struct {
-				beside signing.Beside
+				beside audit.Beside
 				want   int // entries
 			}{
 				{noted("one"), 1},
-				{signing.Beside{Entry: noted("one").Entry, Record: func(ctx context.Context) error { return store.Audit{DB: db}.Record(ctx, *noted("one").Entry) }}, 2},
-				{signing.Beside{Entry: noted("one").Entry, Record: func(context.Context) error { return failed }}, 0},
+				{audit.Beside{Entry: noted("one").Entry, Record: func(ctx context.Context) error { return store.Audit{DB: db}.Record(ctx, *noted("one").Entry) }}, 2},
+				{audit.Beside{Entry: noted("one").Entry, Record: func(context.Context) error { return failed }}, 0},
 			} {
 				p := preparedOf(n)
 				p.Caller = fmt.Sprint(n)
@@ -227,7 +256,7 @@ func testPrepared(t *testing.T, open func(t *testing.T) *store.DB) {
 				room := signing.Quota{Objects: 1, Bytes: 1 << 40}
 				next := preparedOf(n + 100)
 				next.Caller = p.Caller
-				if added, err := s.AddPrepared(t.Context(), next, wide, room, signing.Beside{}); added != (c.want > 0) || err != nil {
+				if added, err := s.AddPrepared(t.Context(), next, wide, room, audit.Beside{}); added != (c.want > 0) || err != nil {
 					t.Errorf("%d: room for another one %v, %v", n, added, err)
 				}
 			}
@@ -245,7 +274,7 @@ func testPrepared(t *testing.T, open func(t *testing.T) *store.DB) {
 						return err
 					}
 				}
-				won[i], err = s.SpendPrepared(t.Context(), p.ID, lease, later, wrong, []signing.Beside{{}, alone, noted("one")}[i%3])
+				won[i], err = s.SpendPrepared(t.Context(), p.ID, lease, later, wrong, []audit.Beside{{}, alone, noted("one")}[i%3])
 				return err
 			}) {
 				must(t, err)
@@ -335,7 +364,7 @@ func testPrepared(t *testing.T, open func(t *testing.T) *store.DB) {
 				t.Helper()
 				p := preparedOf(n)
 				p.Caller, p.Bytes = caller, size
-				got, err := s.AddPrepared(t.Context(), p, all, own, signing.Beside{})
+				got, err := s.AddPrepared(t.Context(), p, all, own, audit.Beside{})
 				must(t, err)
 				if got != want {
 					t.Errorf("object %d of %s: %v, want %v", n, caller, got, want)
@@ -375,7 +404,7 @@ func testPrepared(t *testing.T, open func(t *testing.T) *store.DB) {
 				t.Helper()
 				p := preparedOf(n)
 				p.Caller, p.Bytes = caller, size
-				if got, err := s.AddPrepared(t.Context(), p, all, wide, signing.Beside{}); got != want || err != nil {
+				if got, err := s.AddPrepared(t.Context(), p, all, wide, audit.Beside{}); got != want || err != nil {
 					t.Errorf("object %d of %s: %v, %v, want %v", n, caller, got, err, want)
 				}
 			}
@@ -389,7 +418,7 @@ func testPrepared(t *testing.T, open func(t *testing.T) *store.DB) {
 			add(6, user, 100, true)
 			_, err := s.ClaimPrepared(t.Context(), preparedOf(1).ID, "x", later, later.Add(time.Minute), wrong)
 			must(t, err)
-			_, err = s.SpendPrepared(t.Context(), preparedOf(1).ID, "x", later, wrong, signing.Beside{})
+			_, err = s.SpendPrepared(t.Context(), preparedOf(1).ID, "x", later, wrong, audit.Beside{})
 			must(t, err)
 			add(4, first, 101, false)
 			add(4, first, 100, true) // spent objects are free again
@@ -407,7 +436,7 @@ func testPrepared(t *testing.T, open func(t *testing.T) *store.DB) {
 			for _, err := range together(len(added), func(i int) (err error) {
 				p := preparedOf(i)
 				p.Caller = "user:a"
-				added[i], err = s.AddPrepared(t.Context(), p, signing.Quota{Objects: 7, Bytes: 1 << 20}, wide, signing.Beside{})
+				added[i], err = s.AddPrepared(t.Context(), p, signing.Quota{Objects: 7, Bytes: 1 << 20}, wide, audit.Beside{})
 				return err
 			}) {
 				must(t, err)
