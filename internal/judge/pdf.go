@@ -195,3 +195,49 @@ func (p *PDFTools) Write(name string, data []byte) string {
 	}
 	return path
 }
+
+// Attached returns the content of an attachment by its key, as qpdf reads it.
+func (p *PDFTools) Attached(document []byte, key string) ([]byte, error) {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, p.qpdf, "--show-attachment="+key, p.Write("card.pdf", document))
+	cmd.Env = append(os.Environ(), "LC_ALL=C.UTF-8")
+	var out, said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &said
+	if err := cmd.Run(); err != nil {
+		return nil, fmt.Errorf("judge: qpdf: %w: %s", err, said.String())
+	}
+	return out.Bytes(), nil
+}
+
+// Detached returns all attachments of a document by their names, as pdfdetach of Poppler writes them.
+func (p *PDFTools) Detached(document []byte) map[string][]byte {
+	p.t.Helper()
+	program, err := exec.LookPath("pdfdetach")
+	if err != nil {
+		missing(p.t, "the pdfdetach program is not installed")
+	}
+	dir, err := os.MkdirTemp(p.Dir, "attached")
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program, "-enc", "UTF-8", "-saveall", "-o", dir, p.Write("card.pdf", document))
+	cmd.Env = append(os.Environ(), "LC_ALL=C.UTF-8")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		p.t.Fatalf("judge: pdfdetach: %v: %s", err, out)
+	}
+	list, err := os.ReadDir(dir)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	files := map[string][]byte{}
+	for _, e := range list {
+		if files[e.Name()], err = os.ReadFile(filepath.Join(dir, e.Name())); err != nil {
+			p.t.Fatal(err)
+		}
+	}
+	return files
+}

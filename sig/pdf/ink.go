@@ -35,6 +35,8 @@ type searcher struct {
 	pixels    int    // left
 	pages     int    // left
 	fonts     map[int]*inkFont
+	open      int // how many q of the last page have no Q
+	excess    int // how many Q of the last page have no q
 }
 
 func newSearcher(f *file) *searcher {
@@ -54,7 +56,9 @@ func (s *searcher) ink(p *page, word string, g ground) (more bool, err error) {
 	s.word = withoutSpaces(word)
 	in := &painter{searcher: s, ground: g, state: graphics{ctm: unmoved, clip: everywhere, width: 1, miter: 10, scale: 1}}
 	in.resources = f.resolveDict(f.inheritedEntry(p, "Resources"))
+	s.excess = 0
 	in.contents(f.resolve(p.dict.get("Contents")))
+	s.open = len(in.saved)
 	for _, o := range f.resolveArray(p.dict.get("Annots")) {
 		if s.operators--; s.operators < 0 {
 			in.all = true
@@ -358,6 +362,8 @@ func (p *painter) operator(op string) {
 	case "Q":
 		if n := len(p.saved); n > 0 {
 			*s, p.saved = p.saved[n-1], p.saved[:n-1]
+		} else if p.depth == 0 {
+			p.excess++
 		}
 	case "cm":
 		if v, ok := p.numbers(6); ok {

@@ -119,7 +119,7 @@ func markOf(r *Request, s *settings, f *form) *mark {
 	}
 	moment, position := "", ""
 	if !r.Time.IsZero() && !s.untimed {
-		moment = r.Time.Format("02.01.2006 15:04") + zone(r.Time)
+		moment = When(r.Time)
 	}
 	if s.position {
 		position = r.Position
@@ -278,6 +278,9 @@ func day(t time.Time) string {
 	}
 	return t.Format("02.01.2006")
 }
+
+// When returns a time as marks have it, with its time zone.
+func When(t time.Time) string { return t.Format("02.01.2006 15:04") + zone(t) }
 
 // zone returns the time zone of a time as text.
 func zone(t time.Time) string {

@@ -78,6 +78,7 @@ type Appearance struct {
 	Added   *Page      // the page to add; nil: none
 	Sheet   []Object   // the content of that page, a Form XObject of its size and what it refers to
 	Rect    [4]float64 // default user space of that page, lower left and upper right corners; /Rect of the widget
+	Scale   float64    // of the form in default user space, which content without a widget needs
 	Objects []Object   // the first is the Form XObject for /AP /N, the others are those that it refers to; nil: nothing to show
 }
 
@@ -153,7 +154,7 @@ func Render(r *Request, page func(n int) (Page, error)) (*Appearance, error) {
 	if r.Field != nil {
 		user = corners(r.Field.Rect) // exactly as in the file
 	}
-	a.Rect = [4]float64{user.x0, user.y0, user.x1, user.y1}
+	a.Rect, a.Scale = [4]float64{user.x0, user.y0, user.x1, user.y1}, 1/on.unit
 	a.Objects = d.draw(place.width(), place.height(), on)
 	return a, nil
 }
@@ -181,7 +182,7 @@ func (d *drawing) anywhere(a *Appearance, page func(n int) (Page, error)) error 
 		}
 	}
 	user := p.on.user(p.at)
-	a.Page, a.Rect = p.page, [4]float64{user.x0, user.y0, user.x1, user.y1}
+	a.Page, a.Rect, a.Scale = p.page, [4]float64{user.x0, user.y0, user.x1, user.y1}, 1/p.on.unit
 	a.Objects = d.draw(p.width, p.height, p.on)
 	return nil
 }

@@ -1,0 +1,584 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package pdf
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"image"
+	"image/color"
+	"image/png"
+	"io"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"tamga/internal/adapter/qr"
+	"tamga/internal/judge"
+	"tamga/internal/sigtest"
+	"tamga/pki/suite"
+	"tamga/sig"
+	"tamga/sig/cades"
+)
+
+var moscow = time.FixedZone("MSK", 3*3600)
+
+// detached returns a detached signature of a document.
+func detached(t testing.TB, signer *sigtest.Party, data []byte) []byte {
+	t.Helper()
+	return sigtest.Make(t, cades.New(), signer, &sig.Job{Document: bytes.NewReader(data), Params: sig.Params{"CADESType": "BES", "IsDetached": "True"}})
+}
+
+// newCard returns a card of a document with detached signatures of signers.
+func newCard(t testing.TB, name string, data []byte, signers ...*sigtest.Party) *sig.Card {
+	t.Helper()
+	c := &sig.Card{Document: sig.File{Name: name, Document: bytes.NewReader(data)}, Made: sigtest.Time, Zone: moscow, Language: "ru"}
+	for i, s := range signers {
+		file := sig.File{Name: fmt.Sprintf("%s.%d.sig", name, i+1), Document: bytes.NewReader(detached(t, s, data))}
+		c.Signatures = append(c.Signatures, file)
+		c.Signers = append(c.Signers, sig.CardSigner{Certificate: s.Certificate, Time: sigtest.Time, File: i})
+	}
+	return c
+}
+
+func written(t testing.TB, r sig.Result, err error) []byte {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if _, err := r.WriteTo(&b); err != nil || int64(b.Len()) != r.Size() {
+		t.Fatalf("%d of %d bytes: %v", b.Len(), r.Size(), err)
+	}
+	return b.Bytes()
+}
+
+func made1(t testing.TB, c *sig.Card) []byte {
+	t.Helper()
+	r, err := New().MakeCard(t.Context(), c)
+	return written(t, r, err)
+}
+
+func openedCard(t testing.TB, card []byte) *sig.OpenedCard {
+	t.Helper()
+	o, err := New().OpenCard(t.Context(), bytes.NewReader(card))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func contentOf(t testing.TB, f *sig.CardFile) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if f == nil {
+		t.Fatal("the file is missing")
+	}
+	if err := f.WriteTo(t.Context(), &b); err != nil {
+		t.Fatal(err)
+	}
+	if int64(b.Len()) != f.Size {
+		t.Errorf("%s: %d of %d bytes", f.Name, b.Len(), f.Size)
+	}
+	return b.Bytes()
+}
+
+func picture(t testing.TB) []byte {
+	t.Helper()
+	m := image.NewRGBA(image.Rect(0, 0, 300, 200))
+	for i := range 300 {
+		m.Set(i, i*2/3, color.Black)
+	}
+	var b bytes.Buffer
+	if err := png.Encode(&b, m); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// TestCard makes cards of documents of every kind. qpdf, pdfdetach and MuPDF read them.
+func TestCard(t *testing.T) {
+	tools := judge.PDF(t)
+	root := sigtest.Root(t, suite.GOST2012x256)
+	signers := []*sigtest.Party{root.Signer(t, suite.GOST2012x256, "Иванова Мария Петровна"), root.Signer(t, suite.GOST2012x256, "Петров Пётр Петрович")}
+	type test struct {
+		name   string
+		data   []byte
+		before int // pages of the document that are shown
+		cover  string
+		text   string // of its first page
+	}
+	list := []test{
+		{"текст.txt", []byte("Привет"), 0, coverOther, ""},
+		{"отчёт.docx", []byte("PK\x03\x04 no archive"), 0, coverOther, ""},
+		{"scan.png", picture(t), 1, "", ""},
+		{"broken.png", picture(t)[:60], 0, coverOther, ""},
+		{"broken.pdf", []byte("%PDF-1.4\nnothing"), 0, coverBroken, ""},
+	}
+	for name, s := range kinds(t, tools) {
+		one := test{name: name + ".pdf", data: s.data, before: 1, text: "Page 1"}
+		switch {
+		case strings.Contains(name, "RC4") || strings.Contains(name, "AES"):
+			one.before, one.cover, one.text = 0, coverEncrypted, ""
+		case bytes.Contains(s.data, []byte("/Count 3")) || strings.Contains(name, "object streams") || strings.Contains(name, "linearised") || strings.Contains(name, "2.0"):
+			one.before = 3
+		}
+		list = append(list, one)
+	}
+	for _, test := range list {
+		t.Run(test.name, func(t *testing.T) {
+			c := newCard(t, test.name, test.data, signers...)
+			card := made1(t, c)
+			if !strings.Contains(test.name, "bytes in front") {
+				if err := tools.CheckQPDF(card, ""); err != nil {
+					t.Error(err)
+				}
+				if err := tools.CheckMuPDF(card, ""); err != nil {
+					t.Error(err)
+				}
+			}
+			want := map[string][]byte{test.name: test.data}
+			for _, s := range c.Signatures {
+				b, _ := io.ReadAll(io.NewSectionReader(s.Document, 0, s.Document.Size()))
+				want[s.Name] = b
+			}
+			for name, data := range want {
+				if got, err := tools.Attached(card, name); err != nil || !bytes.Equal(got, data) {
+					t.Errorf("qpdf: %s: %d of %d bytes: %v", name, len(got), len(data), err)
+				}
+			}
+			if got := tools.Detached(card); len(got) != 3 {
+				t.Errorf("pdfdetach: %d files", len(got))
+			} else {
+				for name, data := range want {
+					if !bytes.Equal(got[name], data) {
+						t.Errorf("pdfdetach: %s has %d of %d bytes", name, len(got[name]), len(data))
+					}
+				}
+			}
+			o := openedCard(t, card)
+			if len(o.Changes) != 0 || len(o.Signatures) != 2 || !bytes.Equal(contentOf(t, o.Original), test.data) || o.Original.Name != test.name || !o.Made.Equal(sigtest.Time) {
+				t.Errorf("opened: %+v", o)
+			}
+			said, err := tools.Text(card, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			pages := strings.Split(strings.TrimSuffix(said, "\f"), "\f")
+			if len(pages) <= test.before {
+				t.Fatalf("%d pages", len(pages))
+			}
+			if !strings.Contains(pages[0], test.text) {
+				t.Errorf("the first page says %q", pages[0])
+			}
+			marks := strings.Join(pages[:test.before], "\n")
+			sheet := strings.Join(pages[test.before:], "\n")
+			if test.before == 0 {
+				if w := cardLanguages["ru"].cover[test.cover]; !strings.Contains(flat(sheet), flat(w)) {
+					t.Errorf("the sheet does not say %q: %s", w, sheet)
+				}
+				marks = sheet
+			}
+			for _, s := range signers {
+				for _, word := range []string{"ДОКУМЕНТ ПОДПИСАН", "ЭЛЕКТРОННОЙ ПОДПИСЬЮ", commonName(s.Certificate.Subject), "14.03.2025 12:26 (МСК)"} {
+					if !strings.Contains(flat(marks), flat(word)) {
+						t.Errorf("the marks do not say %q: %s", word, marks)
+					}
+					if word != "ДОКУМЕНТ ПОДПИСАН" && word != "ЭЛЕКТРОННОЙ ПОДПИСЬЮ" && !strings.Contains(flat(sheet), flat(word)) {
+						t.Errorf("the sheet does not say %q: %s", word, sheet)
+					}
+				}
+				if !strings.Contains(flat(marks), strings.ToUpper(s.Certificate.SerialHex())) {
+					t.Errorf("the marks do not say the number of the certificate: %s", marks)
+				}
+			}
+			if strings.Count(marks, "ДОКУМЕНТ ПОДПИСАН") != 2 {
+				t.Errorf("%d marks", strings.Count(marks, "ДОКУМЕНТ ПОДПИСАН"))
+			}
+		})
+	}
+}
+
+// TestCardJudged: OpenSSL verifies the signature over what pdfdetach takes out of a card, and zbarimg reads the code on its
+// last page as MuPDF draws it.
+func TestCardJudged(t *testing.T) {
+	tools, openssl, viewers, bars := judge.PDF(t), judge.OpenSSL(t), judge.PDFViewers(t), judge.ZBar(t)
+	root := sigtest.Root(t, suite.GOST2012x256)
+	signer := root.Signer(t, suite.GOST2012x256, "Иванова Мария Петровна")
+	c := newCard(t, "договор.pdf", document{pages: 2}.build(), signer)
+	const address = "https://sign.example.org/r/2611-7K3M-0QXZ?check=0123456789"
+	code, err := qr.PNG(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Report = sig.CardReport{Number: "2611-7K3M-0QXZ", Address: address, Code: code}
+	card := made1(t, c)
+	files := tools.Detached(card)
+	openssl.Write("document", files["договор.pdf"])
+	openssl.Write("signature", files["договор.pdf.1.sig"])
+	openssl.Write("root.pem", root.PEM())
+	if out, err := openssl.Run("cms", "-verify", "-binary", "-inform", "DER", "-in", "signature", "-content", "document", "-CAfile", "root.pem", "-purpose", "any", "-attime", fmt.Sprint(sigtest.Time.Unix()), "-out", "out"); err != nil {
+		t.Errorf("openssl: %s %v", out, err)
+	}
+	openssl.Write("document", append(bytes.Clone(files["договор.pdf"]), ' '))
+	if _, err := openssl.Run("cms", "-verify", "-binary", "-inform", "DER", "-in", "signature", "-content", "document", "-CAfile", "root.pem", "-purpose", "any", "-attime", fmt.Sprint(sigtest.Time.Unix()), "-out", "out"); err == nil {
+		t.Error("openssl verifies the signature over another document")
+	}
+	var picture bytes.Buffer
+	if err := png.Encode(&picture, viewers.PictureByMuPDF(card, 3, 150)); err != nil {
+		t.Fatal(err)
+	}
+	if got := bars.Read(picture.Bytes(), "png"); got != address {
+		t.Errorf("the code says %q", got)
+	}
+	if o := openedCard(t, card); o.Report.Number != c.Report.Number || o.Report.Address != address {
+		t.Errorf("%+v", o.Report)
+	}
+	if said, err := tools.Text(card, ""); err != nil || !strings.Contains(flat(said), flat("Отчёт о проверке № 2611-7K3M-0QXZ")) {
+		t.Errorf("%s %v", said, err)
+	}
+}
+
+// flat returns a text without white space: lines wrap.
+func flat(s string) string { return strings.Join(strings.Fields(s), "") }
+
+// TestCardSignedInside: a PDF with its signature inside stays as it is in the attachment. On the pages of the card its
+// fields are pictures, and programs find no broken signature.
+func TestCardSignedInside(t *testing.T) {
+	tools := judge.PDF(t)
+	tools.Trust()
+	_, signer := party(t)
+	plain := document{pages: 2}.build()
+	for name, signed := range map[string][]byte{
+		"visible":   signedBy(t, signer, plain, anywhere("")),
+		"invisible": signedBy(t, signer, plain, nil),
+		"twice":     signedBy(t, signer, signedBy(t, signer, plain, anywhere("")), anywhere("")),
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := &sig.Card{Document: sig.File{Name: "signed.pdf", Document: bytes.NewReader(signed)}, Made: sigtest.Time, Language: "en"}
+			report, err := New().Verify(t.Context(), &sig.Check{Document: bytes.NewReader(signed), At: sigtest.Time})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, s := range report.Signatures {
+				c.Signers = append(c.Signers, sig.CardSigner{Certificate: s.Signer, Time: s.SigningTime, File: -1, Index: i, Verdict: sig.Indeterminate})
+			}
+			card := made1(t, c)
+			if err := tools.CheckQPDF(card, ""); err != nil {
+				t.Error(err)
+			}
+			if got, err := tools.Attached(card, "signed.pdf"); err != nil || !bytes.Equal(got, signed) {
+				t.Errorf("qpdf: %d of %d bytes: %v", len(got), len(signed), err)
+			}
+			if list, err := tools.Signatures(card, ""); err == nil {
+				t.Errorf("pdfsig finds %d signatures in the card", len(list))
+			}
+			again, err := New().Verify(t.Context(), &sig.Check{Document: bytes.NewReader(card), At: sigtest.Time})
+			if err != nil || len(again.Signatures) != 0 {
+				t.Errorf("the card has %d signatures: %v", len(again.Signatures), err)
+			}
+			said, err := tools.Text(card, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := strings.Count(said, "ДОКУМЕНТ ПОДПИСАН"); got != len(report.Signatures) {
+				t.Errorf("%d marks; want %d: %s", got, len(report.Signatures), said)
+			}
+			for _, want := range []string{"on page 2", "trust in the certificate is not established", "inside of the document"} {
+				if !strings.Contains(said, want) {
+					t.Errorf("the sheet does not say %q: %s", want, said)
+				}
+			}
+		})
+	}
+}
+
+// TestCardMarks makes cards of made pages: rotated, scaled, without resources, with states that nothing closes. The mark
+// is on the page as it is in a signed document, and no ink is covered.
+func TestCardMarks(t *testing.T) {
+	tools := judge.PDF(t)
+	viewers := judge.PDFViewers(t)
+	_, signer := party(t)
+	pages := paintedPages(40)
+	if testing.Short() {
+		pages = pages[:20]
+	}
+	pages = append(pages,
+		paintedPage{name: "open states", content: "q q 0.2 0 0 0.2 400 400 cm q 45 0 0 9 0 0 cm"},
+		paintedPage{name: "closed states", content: "Q Q Q 0.5 0 0 0.5 9 9 cm Q"},
+		paintedPage{name: "scaled", content: "3 0 0 3 0 0 cm 0 0 20 20 re f"},
+		paintedPage{name: "turned", entries: "/Rotate 90", content: "0 0 40 40 re f"},
+		paintedPage{name: "a unit", entries: "/UserUnit 2", content: "0 0 40 40 re f"},
+		paintedPage{name: "cut", entries: "/CropBox [100 100 500 700] /Rotate 270", content: "0 0 140 140 re f"},
+	)
+	for _, p := range pages {
+		t.Run(p.name, func(t *testing.T) {
+			data := p.build()
+			card := made1(t, newCard(t, "page.pdf", data, signer))
+			if err := tools.CheckQPDF(card, ""); err != nil {
+				t.Error(err)
+			}
+			said, err := tools.Text(card, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			first, _, _ := strings.Cut(said, "\f")
+			dpi, least, most := 36, 2.5, 3.1 // 70 by 25 mm
+			if p.name == "large" {
+				dpi, least, most = 6, 2, 4
+			}
+			before, after := viewers.PictureByMuPDF(data, 1, dpi), viewers.PictureByMuPDF(card, 1, dpi)
+			if !before.Bounds().Eq(after.Bounds()) {
+				t.Fatalf("the page was %v and is %v", before.Bounds(), after.Bounds())
+			}
+			area, covered := image.Rectangle{}, 0
+			for y := before.Bounds().Min.Y; y < before.Bounds().Max.Y; y++ {
+				for x := before.Bounds().Min.X; x < before.Bounds().Max.X; x++ {
+					r0, g0, b0, _ := before.At(x, y).RGBA()
+					r1, g1, b1, _ := after.At(x, y).RGBA()
+					if r0 == r1 && g0 == g1 && b0 == b1 {
+						continue
+					}
+					area = area.Union(image.Rect(x, y, x+1, y+1))
+					if r0+g0+b0 < 3*0xf000 {
+						covered++
+					}
+				}
+			}
+			if covered > 0 {
+				t.Errorf("%d pixels of ink are covered", covered)
+			}
+			if !strings.Contains(flat(first), "ДОКУМЕНТПОДПИСАН") {
+				if !area.Empty() {
+					t.Errorf("the page changed at %v without a mark", area)
+				}
+				if !strings.Contains(flat(said), "ДОКУМЕНТПОДПИСАН") {
+					t.Error("there is no mark")
+				}
+				return
+			}
+			if !strings.Contains(flat(first), strings.ToUpper(signer.Certificate.SerialHex())) {
+				t.Errorf("the mark says %q", first)
+			}
+			if side := float64(area.Dx()) / float64(area.Dy()); side < least || side > most {
+				t.Errorf("the mark is at %v", area)
+			}
+		})
+	}
+}
+
+// TestCardNames: names that programs would take for paths, that hide something, or that two files have.
+func TestCardNames(t *testing.T) {
+	tools := judge.PDF(t)
+	_, signer := party(t)
+	long := strings.Repeat("Ё", 200) + ".txt"
+	for given, want := range map[string]string{
+		"../../etc/passwd":                 "passwd",
+		`C:\Users\me\договор.docx`:         "договор.docx",
+		"c:x.txt":                          "x.txt",
+		"..":                               "document",
+		"a\x00b\r\n.txt":                   "ab.txt",
+		"cod\u202egpj.exe":                 "codgpj.exe",
+		"שלום עולם.txt":                    "שלום עולם.txt",
+		"и\u0306 e\u0301.txt":              "й é.txt",
+		"a\u0300\u0323\u0301.txt":          "ạ\u0300\u0301.txt",
+		long:                               long,
+		strings.Repeat("a", 400) + ".docx": strings.Repeat("a", 250) + ".docx",
+	} {
+		c := newCard(t, "x", []byte("text"), signer)
+		c.Document.Name, c.Signatures[0].Name = given, given
+		card := made1(t, c)
+		o := openedCard(t, card)
+		if o.Original.Name != want || len(o.Changes) != 0 {
+			t.Errorf("%q became %q; want %q; %v", given, o.Original.Name, want, o.Changes)
+		}
+		if second := o.Signatures[0].Name; second == want || !strings.Contains(second, " (2)") {
+			t.Errorf("the second file is %q", second)
+		}
+		if err := tools.CheckQPDF(card, ""); err != nil {
+			t.Error(err)
+		}
+		if got, err := tools.Attached(card, want); err != nil || string(got) != "text" {
+			t.Errorf("%q: %q %v", want, got, err)
+		}
+	}
+	// The name of a signer of 200 letters, some from right to left, is on the sheet in full.
+	person := strings.TrimSpace(strings.Repeat("Ñāñдър ", 28))
+	one := sigtest.Root(t, suite.ECDSAP256).Signer(t, suite.ECDSAP256, person)
+	said, err := tools.Text(made1(t, newCard(t, "x", []byte("text"), one)), "")
+	if err != nil || !strings.Contains(flat(said), flat(person)) {
+		t.Errorf("the sheet says %s", said)
+	}
+}
+
+// TestChangedCard: what was changed after a card was made is said, and what cannot be opened safely is refused.
+func TestChangedCard(t *testing.T) {
+	tools := judge.PDF(t)
+	_, signer := party(t)
+	c := newCard(t, "note.txt", []byte("the agreed text"), signer)
+	card := made1(t, c)
+	changes := func(card []byte) (out []string) {
+		for _, change := range openedCard(t, card).Changes {
+			out = append(out, strings.TrimSuffix(string(change.Kind)+" "+change.Name, " "))
+		}
+		return out
+	}
+	same := func(what string, card []byte, want ...string) {
+		t.Helper()
+		if got := changes(card); !slices.Equal(got, want) {
+			t.Errorf("%s: %q; want %q", what, got, want)
+		}
+	}
+	replaced := func(old, new string) []byte {
+		if len(old) != len(new) || !bytes.Contains(card, []byte(old)) {
+			t.Fatalf("%q is not in the card", old)
+		}
+		return bytes.Replace(card, []byte(old), []byte(new), 1)
+	}
+	same("nothing", card)
+	same("the document", replaced("the agreed text", "the greedy text"), "file-changed note.txt", "rewritten")
+	same("something else", replaced("/Rotate 0", "/Rotate 1"), "rewritten")
+	same("bytes behind", append(bytes.Clone(card), "\n% more\n"...), "extended")
+	again, err := tools.QPDF(card, "--object-streams=generate", "--recompress-flate", "--compression-level=9")
+	if err != nil {
+		t.Fatal(err)
+	}
+	same("written by qpdf", again, "rewritten")
+	if got := contentOf(t, openedCard(t, again).Original); string(got) != "the agreed text" {
+		t.Errorf("after qpdf: %q", got)
+	}
+	more, err := tools.QPDF(card, "--add-attachment", tools.Write("more.txt", []byte("more")), "--")
+	if err != nil {
+		t.Fatal(err)
+	}
+	same("a file more", more, "file-added more.txt", "rewritten")
+	less, err := tools.QPDF(card, "--remove-attachment=note.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	same("a file less", less, "file-missing note.txt", "rewritten")
+	if o := openedCard(t, less); o.Original != nil || len(o.Signatures) != 1 {
+		t.Errorf("a file less: %+v", o)
+	}
+	for what, bad := range map[string][]byte{
+		"a climbing name":  bytes.ReplaceAll(card, []byte("(note.txt)"), []byte("(../n.txt)")),
+		"an absolute name": bytes.ReplaceAll(card, []byte("(note.txt)"), []byte("(/ote.txt)")),
+		"a drive":          bytes.ReplaceAll(card, []byte("(note.txt)"), []byte("(c:te.txt)")),
+		"a back slash":     bytes.ReplaceAll(card, []byte("(note.txt)"), []byte(`(n\\e.txt)`)),
+		"two names":        bytes.ReplaceAll(card, []byte("(note.txt.1.sig)"), []byte("(NOTE.TXT)      ")),
+		"a point":          bytes.ReplaceAll(card, []byte("(note.txt)"), []byte("(..)      ")),
+		"no card":          document{}.build(),
+		"no PDF":           []byte("text"),
+		"a later version":  bytes.Replace(card, []byte("/Version 1/"), []byte("/Version 7/"), 1),
+	} {
+		if _, err := New().OpenCard(t.Context(), bytes.NewReader(bad)); !errors.As(err, new(*sig.ErrDocument)) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	// Every changed byte is noticed, and none brings the program down.
+	step := 97
+	if testing.Short() {
+		step = 997
+	}
+	for i := 0; i < len(card); i += step {
+		bad := bytes.Clone(card)
+		bad[i] ^= 0x21
+		if o, err := New().OpenCard(t.Context(), bytes.NewReader(bad)); err == nil && len(o.Changes) == 0 {
+			t.Errorf("the changed byte %d (%q) is not noticed", i, card[max(0, i-9):min(len(card), i+9)])
+		}
+	}
+}
+
+// TestWrongCards: what no card can be made of.
+func TestWrongCards(t *testing.T) {
+	_, signer := party(t)
+	none := newCard(t, "x.txt", []byte("x"))
+	many := newCard(t, "x.txt", []byte("x"), signer)
+	many.Signers = slices.Repeat(many.Signers, maxCardSigners+1)
+	for name, c := range map[string]*sig.Card{"none": none, "many": many} {
+		if _, err := New().MakeCard(t.Context(), c); !errors.As(err, new(*sig.ErrDocument)) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	most := newCard(t, "x.pdf", document{}.build(), signer)
+	most.Signers = slices.Repeat(most.Signers, maxCardSigners)
+	if o := openedCard(t, made1(t, most)); len(o.Changes) != 0 {
+		t.Errorf("%v", o.Changes)
+	}
+	// Pages that are one object, and an action that runs when the document opens.
+	shared := bytes.Replace(document{pages: 2, catalog: "/OpenAction <</S /JavaScript /JS (app.alert)>>"}.build(), []byte("[10 0 R 12 0 R]"), []byte("[10 0 R 10 0 R]"), 1)
+	card := made1(t, newCard(t, "x.pdf", shared, signer))
+	f := opened(t, card)
+	defer f.close()
+	_, catalog := f.catalog()
+	if catalog.has("OpenAction") {
+		t.Error("the card runs the action of the document")
+	}
+	if n := f.pageCount(); n != 3 {
+		t.Errorf("%d pages", n)
+	}
+	first, err := f.page(0)
+	if err != nil || len(f.resolveArray(first.dict.get("Contents"))) != 0 {
+		t.Errorf("a mark is on a page that is shown twice: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := New().MakeCard(ctx, newCard(t, "x.pdf", shared, signer)); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestCardMemory makes and opens a card of a document of 100 MB: the total of all allocations, freed or not, stays below
+// 64 MiB.
+func TestCardMemory(t *testing.T) {
+	_, signer := party(t)
+	d := sparseDocument(100_000_000)
+	c := newCard(t, "large.pdf", []byte("another"), signer)
+	c.Document.Document = d
+	var result sig.Result
+	var err error
+	New().MakeCard(t.Context(), newCard(t, "small.pdf", document{}.build(), signer)) // fonts stay in memory
+	runtime.GC()
+	if took := allocated(func() { result, err = New().MakeCard(t.Context(), c) }); err != nil || took > 64<<20 {
+		t.Fatalf("%d KiB were allocated: %v", took>>10, err)
+	}
+	if result.Size() < 2*d.Size() {
+		t.Errorf("the card has %d bytes", result.Size())
+	}
+	card := result.(sig.Document)
+	took := allocated(func() {
+		var o *sig.OpenedCard
+		if o, err = New().OpenCard(t.Context(), card); err == nil && (len(o.Changes) != 0 || o.Original.Size != d.Size()) {
+			err = fmt.Errorf("%+v", o)
+		}
+		if err == nil {
+			_, err = result.WriteTo(io.Discard)
+		}
+	})
+	if err != nil || took > 64<<20 {
+		t.Errorf("%d KiB were allocated: %v", took>>10, err)
+	}
+}
+
+// FuzzCard opens any card.
+func FuzzCard(f *testing.F) {
+	_, signer := party(f)
+	for _, data := range [][]byte{[]byte("x"), document{}.build()} {
+		f.Add(made1(f, newCard(f, "x.pdf", data, signer)))
+	}
+	f.Fuzz(func(t *testing.T, card []byte) {
+		o, err := New().OpenCard(t.Context(), bytes.NewReader(card))
+		if err != nil {
+			return
+		}
+		for _, file := range append(append([]*sig.CardFile{}, o.Signatures...), o.Others...) {
+			if wrongCardName(file.Name) != "" {
+				t.Errorf("the name %q", file.Name)
+			}
+		}
+	})
+}
