@@ -90,6 +90,9 @@ func (m *serverMaker) signAPI() *signapi.API {
 			Templates: templatesOf(m.Config), Now: m.DB.Now, Life: m.Config.Operations.Life, Language: m.Config.Messages.Language,
 		},
 	}
+	if c := m.cards(); c != nil {
+		deps.Cards = c
+	}
 	if two := &m.Config.TwoStep; two.Anonymous {
 		calls := limit.New(two.CallsPerSecond, two.CallsAtOnce, 10_000, time.Now)
 		deps.Anonymous = &signapi.Anonymous{Admit: calls.Admit, Limit: int64(two.Request)}

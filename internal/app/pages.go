@@ -94,7 +94,7 @@ func (b *Base) pageSettings(trial *pages.Trial) pages.Settings {
 }
 
 // newPages returns the pages for people. v may be nil.
-func (s *Services) newPages(trial *pages.Trial, signer *signing.Service, operations *signing.Operations, messages signapi.Encryption, documents *stored.Service, v *verifier, o operator.Deps, r reference.Deps) *pages.API {
+func (s *Services) newPages(trial *pages.Trial, signer *signing.Service, operations *signing.Operations, messages signapi.Encryption, documents *stored.Service, v *verifier, cards *cards, o operator.Deps, r reference.Deps) *pages.API {
 	d := pages.Deps{Identity: s.Identity, Sessions: s.Tokens, Sealer: s.ring, Now: s.DB.Now, Random: rand.Text, Log: s.log, Waits: s.waits, Operator: o, Reference: r}
 	d.Sign = sign.Deps{
 		Operations: operations, Forms: Formats(s.Config).Forms(), Certificates: s.Keys, Requests: s.Keys, PINs: s.Keys, Documents: documents, TSPServices: s.Policies.TSPServices,
@@ -102,7 +102,7 @@ func (s *Services) newPages(trial *pages.Trial, signer *signing.Service, operati
 	}
 	if v != nil {
 		d.Sign.Verifier, d.Sign.Admit, d.Sign.MostVerified, d.Sign.PDF = v, v.admit, v.limit, reportPDF
-		d.Sign.Asks = s.Config.Verification.Fetch
+		d.Sign.Asks, d.Sign.Cards = s.Config.Verification.Fetch, cards
 		d.Sign.Reports, d.Sign.ReportLife, d.Sign.Paint = s.reports, s.Config.Pages.Reports, qr.PNG
 	}
 	recipients := domain.Scope(s.Config.Pages.Recipients)

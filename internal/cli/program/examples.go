@@ -19,6 +19,8 @@ var examples = map[string][]string{
 	"verify":                      {"tamga verify letter.txt.sig --ca ca.pem", "tamga verify contract.pdf --ca ca.pem --crl ca.crl --json", "tamga verify - --original letter.txt", "tamga verify letter.txt.sig contract.signed.pdf --ca ca.pem --json"},
 	"encrypt":                     {"tamga encrypt letter.txt --to anna.pem", "tamga encrypt letter.txt --to anna.pem --to partners --algorithm Kuznyechik --offline", "tamga encrypt act.xml --to anna.pem --type XML"},
 	"decrypt":                     {"tamga decrypt letter.txt.p7m", "tamga decrypt letter.txt.p7m --key anna.p12", "tamga decrypt - --key anna.p12 --key-password-file password"},
+	"card make":                   {"tamga card make contract.pdf contract.pdf.sig", "tamga card make letter.txt --report", "tamga card make contract.pdf --offline --ca ca.pem -o contract.card.pdf"},
+	"card open":                   {"tamga card open contract.pdf.card.pdf --ca ca.pem", "tamga card open contract.card.pdf -o contract --json"},
 	"migrate":                     {"tamga migrate --config tamga.yaml"},
 	"backup make":                 {"tamga backup /backup/2026-11-23 --config tamga.yaml", "tamga backup /backup/2026-11-23 --recipient age1m3l99nw5h5cakmj5hkk7uluu5esrgzy4vwvhu0zvdkvk2ensyueq22x6x2 --config tamga.yaml", "tamga backup /backup --keep 14 --config tamga.yaml"},
 	"backup verify":               {"tamga backup verify /backup/2026-11-23"},

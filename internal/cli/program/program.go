@@ -44,6 +44,7 @@ type commands struct {
 	Verify    verify.Command      `cmd:"" help:"Verify the signatures of files offline and explain the result."`
 	Encrypt   client.Encrypt      `cmd:"" help:"Encrypt files for the owners of certificates, with a running server or without."`
 	Decrypt   client.Decrypt      `cmd:"" help:"Decrypt files with a key on a running server, or with a key from a file."`
+	Card      cardCommand         `cmd:"" help:"Make and open cards: one PDF with a signed document, its marks and its signatures."`
 	Migrate   admin.Migrate       `cmd:"" help:"Bring the database to the schema of this release."`
 	Backup    admin.Backup        `cmd:"" help:"Write a backup of the database and the stored documents."`
 	Restore   admin.Restore       `cmd:"" help:"Restore a backup, and open the restored service."`
@@ -75,6 +76,12 @@ type commands struct {
 	Complete   complete   `cmd:"" whole:"" hidden:"" help:"Print the words that complete a command line."`
 
 	ShowVersion versionFlag `name:"version" help:"Print the version of this program."`
+}
+
+// cardCommand has the sub-commands of cards, of which one asks a server and the other verifies.
+type cardCommand struct {
+	Make client.CardMake `cmd:"" help:"Make the card of a signed document."`
+	Open verify.CardOpen `cmd:"" help:"Give the files of a card back, and verify them offline."`
 }
 
 // helpCommand is the sub-command help. run replaces "help COMMAND" with "COMMAND --help" before the

@@ -13,13 +13,10 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"tamga/internal/app"
-	"tamga/internal/app/dev"
 	"tamga/internal/cli"
 	"tamga/internal/config"
 	"tamga/internal/files"
@@ -156,12 +153,13 @@ func (v *Command) Common() (*Common, error) {
 	if !slices.Contains([]string{"", "known", "require"}, v.Revocation) { // here, so that --json has a line for each file
 		return nil, fmt.Errorf("--revocation: %q is no rule; want known or require", v.Revocation)
 	}
-	at, err := parseTime(v.At)
+	at, err := cli.ParseTime("--at", v.At)
 	if err != nil {
 		return nil, err
 	}
 	common := &Common{check: sig.Check{At: at, RequireRevocation: v.Revocation == "require", Strict: v.Strict, Expect: v.Covers}}
-	if err := v.trust(common); err != nil {
+	trust := cli.Trust{CA: v.CA, Intermediate: v.Intermediate, CRL: v.CRL, Data: v.Data}
+	if common.notes, err = trust.Read(&common.check); err != nil {
 		return nil, err
 	}
 	if v.Cert != "" {
@@ -293,79 +291,6 @@ func (v *Command) digest(in *signedInput, cert *x509gost.Certificate) (*suite.Di
 		return nil, errors.New("--hash: the signature does not name the algorithm; name it with --hash-algorithm")
 	}
 	return nil, fmt.Errorf("--hash: %d bytes given, but a %s hash has %d", len(sum), candidates[0].Name, candidates[0].Size)
-}
-
-// trust reads the trusted certificates, the intermediate ones and the revocation lists.
-func (v *Command) trust(common *Common) error {
-	check := &common.check
-	note := func(format string, args ...any) { common.notes = append(common.notes, cli.Say(format, args...)) }
-	anchors := v.CA
-	if len(anchors) == 0 {
-		dev, err := dev.Read(v.Data)
-		switch {
-		case err == nil && dev.CAPEM != "":
-			anchors = []string{filepath.Join(v.Data, dev.CAPEM)}
-			note("no --ca is given: the authority of the server in %s is trusted (%s)", v.Data, anchors[0])
-		case err == nil || errors.Is(err, os.ErrNotExist):
-			note("no --ca is given: no certificate is trusted, only the cryptography can hold")
-		default:
-			return err
-		}
-	}
-	for _, path := range anchors {
-		certs, err := files.Certificates(path)
-		if err != nil {
-			return fmt.Errorf("--ca: %w", err)
-		}
-		roots, others := splitRoots(certs)
-		check.Roots = append(check.Roots, roots...)
-		check.Intermediates = append(check.Intermediates, others...)
-	}
-	for _, path := range v.Intermediate {
-		certs, err := files.Certificates(path)
-		if err != nil {
-			return fmt.Errorf("--intermediate: %w", err)
-		}
-		check.Intermediates = append(check.Intermediates, certs...)
-	}
-	for _, path := range v.CRL {
-		lists, err := files.RevocationLists(path)
-		if err != nil {
-			return fmt.Errorf("--crl: %w", err)
-		}
-		check.CRLs = append(check.CRLs, lists...)
-	}
-	return nil
-}
-
-// splitRoots splits the certificates of a --ca file: self-issued ones are trusted, the others are
-// intermediate. So a bundle of both can be given. All certificates of a file without a self-issued one
-// are trusted.
-func splitRoots(certs []*x509gost.Certificate) (roots, others []*x509gost.Certificate) {
-	for _, c := range certs {
-		if c.Subject.Equal(c.Issuer) {
-			roots = append(roots, c)
-		} else {
-			others = append(others, c)
-		}
-	}
-	if len(roots) == 0 {
-		return others, nil
-	}
-	return roots, others
-}
-
-// parseTime reads --at. The empty text means now.
-func parseTime(s string) (time.Time, error) {
-	if s == "" {
-		return time.Now(), nil
-	}
-	for _, layout := range []string{time.RFC3339, time.DateTime, "2006-01-02 15:04", time.DateOnly} {
-		if t, err := time.ParseInLocation(layout, s, time.Local); err == nil {
-			return t, nil
-		}
-	}
-	return time.Time{}, fmt.Errorf("--at: %q is not a time; want 2006-01-02, \"2006-01-02 15:04:05\" or 2006-01-02T15:04:05+03:00", s)
 }
 
 func isFile(path string) bool {

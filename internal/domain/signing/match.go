@@ -44,9 +44,12 @@ func (v *Verification) Match(ctx context.Context, signatures [][]SignatureReport
 	return at, nil
 }
 
+// digestOfReports is the hash by which reports name a document.
+var digestOfReports = suite.Streebog256
+
 // Digest returns the digest of a document by Streebog-256.
 func (v *Verification) Digest(ctx context.Context, document *Intake) ([]byte, error) {
-	sums, err := sig.DigestAll(ctx, io.NewSectionReader(document, 0, document.Size()), document.Size(), suite.Streebog256)
+	sums, err := sig.DigestAll(ctx, io.NewSectionReader(document, 0, document.Size()), document.Size(), digestOfReports)
 	if err != nil {
 		return nil, err
 	}

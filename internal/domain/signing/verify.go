@@ -199,15 +199,7 @@ func (v *Verification) format(name string) (sig.Format, error) {
 func judge(ctx context.Context, format sig.Format, check *sig.Check, withPath bool) ([]SignatureReport, error) {
 	report, err := format.Verify(ctx, check)
 	if err != nil {
-		var document *sig.ErrDocument
-		var params *sig.ErrParams
-		switch {
-		case errors.As(err, &document):
-			return nil, fault.New(fault.InvalidContent, document.Error()).With(err)
-		case errors.As(err, &params):
-			return nil, fault.New(fault.InvalidParameters, params.Error()).With(err)
-		}
-		return nil, translate(err)
+		return nil, refused(err)
 	}
 	reports := (&reporter{whole: report, withPath: withPath}).of(nil, report.Signatures, "")
 	if len(reports) == 0 {
@@ -216,6 +208,19 @@ func judge(ctx context.Context, format sig.Format, check *sig.Check, withPath bo
 		return []SignatureReport{none}, nil
 	}
 	return reports, nil
+}
+
+// refused returns an error of a format about a document to verify as a fault.
+func refused(err error) error {
+	var document *sig.ErrDocument
+	var params *sig.ErrParams
+	switch {
+	case errors.As(err, &document):
+		return fault.New(fault.InvalidContent, document.Error()).With(err)
+	case errors.As(err, &params):
+		return fault.New(fault.InvalidParameters, params.Error()).With(err)
+	}
+	return translate(err)
 }
 
 // NeedsPassword reports whether an error of Verify is about the password of an encrypted document.

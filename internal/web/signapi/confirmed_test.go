@@ -30,7 +30,8 @@ func TestConfirmedRoutes(t *testing.T) {
 		"GET /operations": reads, "POST /operations/{id}/cancel": noKey, "DELETE /operations/{id}": noKey,
 		"POST /documents/hash": noKey, "POST /signatures/presign": noKey, "POST /signatures/postsign": noKey,
 		"POST /signatures/enhance": noKey, "PATCH /signatures/postsign": noKey, "POST /documents/enhancesignature": noKey,
-		"GET /policy": reads, "GET /v2/policy": reads,
+		"POST /tamga/card": noKey,
+		"GET /policy":      reads, "GET /v2/policy": reads,
 		"POST /keys/generate": carries, "POST /keys/{id}/params": noPolicy, "GET /keys/{id}/params": reads,
 	}
 	for _, version := range []string{"", "/v2"} {
@@ -46,7 +47,7 @@ func TestConfirmedRoutes(t *testing.T) {
 		}
 	}
 	operating := Operating{Operations: &starter{}}
-	api := New(Deps{Operations: &operating, Management: &Management{Now: time.Now}})
+	api := New(Deps{Operations: &operating, Management: &Management{Now: time.Now}, Cards: struct{ Cards }{}})
 	for _, r := range slices.Concat(api.Routes(), operating.OperationRoutes(), ProofRoutes(nil)) {
 		route := r.Method + " " + r.Path
 		means, known := want[route]

@@ -68,6 +68,7 @@ type Deps struct {
 	Operations   *Operating  // nil: no routes of v2 of signing
 	Management   *Management // nil: no routes that manage keys
 	Anonymous    *Anonymous  // nil: every route wants a token
+	Cards        Cards       // nil: no route that makes cards
 }
 
 // New returns the API.
@@ -109,6 +110,9 @@ func (a *API) Routes() []rest.Route {
 		sealed := func(context.Context, audit.Principal) (*signing.Intake, error) { return a.deps.Signer.NewSealed(), nil }
 		routes = append(routes, o.encryptionRoutes(sealed)...)
 		routes = append(routes, rest.HandleDocuments("POST /transactions", "CreateTransaction", rest.SignedIn, take, a.transact).Large().Once())
+	}
+	if a.deps.Cards != nil {
+		routes = append(routes, rest.HandleDocuments("POST /tamga/card", "MakeCard", rest.SignedIn, take, a.card).Answering(rest.File{}).Large())
 	}
 	if a.deps.Management != nil {
 		routes = append(routes, a.managementRoutes()...)

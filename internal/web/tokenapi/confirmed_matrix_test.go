@@ -80,7 +80,7 @@ func testConfirmationMatrix(t *testing.T, database string) {
 	)
 	free := map[string]string{
 		"/documents/encrypt": noKey, "/encryption": noKey, "/documents/decrypt/parse": noKey, "/parse": noKey,
-		"/documents/hash": noKey, "/signatures/presign": noKey, "/signatures/postsign": noKey, "/signatures/enhance": noKey, "/documents/enhancesignature": noKey,
+		"/documents/hash": noKey, "/signatures/presign": noKey, "/signatures/postsign": noKey, "/signatures/enhance": noKey, "/documents/enhancesignature": noKey, "/tamga/card": noKey,
 		"/certificates/{id}/pin/check": no, "/certificates/{id}/default": no, "/certificates/{id}/friendlyname": no, "/keys/{id}/params": no,
 	}
 	rows := map[string][]row{

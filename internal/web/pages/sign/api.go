@@ -61,6 +61,11 @@ type Reports interface {
 	Delete(ctx context.Context, who audit.Principal, number string) error
 }
 
+// Cards makes cards of signed documents. With a report, one is stored for the caller, and a code on the card leads to it.
+type Cards interface {
+	Card(ctx context.Context, who audit.Principal, o *signing.CardOrder, withReport bool) (rest.Content, error)
+}
+
 // Deps lists what these pages call, and their limits.
 type Deps struct {
 	Operations   Operations
@@ -74,6 +79,7 @@ type Deps struct {
 	TSPServices func(ctx context.Context) ([]policy.TSPService, error)
 	Verifier    Verifier                  // nil: the pages verify nothing
 	Admit       func(remote string) error // refuses an address that verifies too often
+	Cards       Cards                     // nil: the pages make no cards
 	// PDF prints a document for people. It is needed with a Verifier.
 	PDF func(language, title string, at time.Time, lines []Line) ([]byte, error)
 	Now func() time.Time
@@ -114,6 +120,7 @@ func (a *API) Routes() []rest.Route {
 		routes = append(routes,
 			view.Handle("GET /verify", "VerifyPage", rest.Anyone, a.verifyForm).Unaudited(),
 			rest.HandleDocuments("POST /verify", "VerifyByPage", rest.Anyone, a.Verifier.NewIntake, a.verify).Guarded(a.Admit).AtMost(a.MostVerified).Answering(rest.Page{}, rest.File{}),
+			rest.Handle("POST /signed/card", "CardByPage", rest.SignedIn, a.cardOfStored).Guarded(a.Admit).Answering(rest.File{}),
 			rest.Handle("POST /verify/report", "ReportByPage", rest.Anyone, a.reportFile).Guarded(a.Admit).AtMost(maxReports).Answering(rest.File{}),
 		)
 		routes = append(routes, a.reportRoutes()...)

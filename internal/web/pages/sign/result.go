@@ -27,8 +27,9 @@ type report struct {
 	Number        string
 	Stored, Until time.Time
 
-	found []signing.SignatureReport
-	carry string // the signature as Base64, if its document is missing
+	found    []signing.SignatureReport
+	carry    string // the signature as Base64, if its document is missing
+	document int    // place of Document in the upload, -1 without one
 }
 
 // signature is one signature of a file.
@@ -90,6 +91,7 @@ type result struct {
 	Place    int    // in the list, from 0
 	Several  bool   // it is one of several
 	Keeps    bool   // the reader may store the report under a number
+	Card     bool   // a card can be made of the document
 	Headline string // the word of the verdict and the cause
 	Sentence string
 	Mend     string
@@ -145,6 +147,7 @@ func (a *API) results(w *view.Words, list []*report, keeps bool) (v verifyView, 
 	for i, r := range list {
 		one := a.inWords(w, r)
 		one.Place, one.Several, one.Keeps = i, len(list) > 1, keeps && r.Digest != ""
+		one.Card = a.Cards != nil && r.Verdict != failed && len(r.Signatures) > 0 && !r.needsDocument()
 		v.Results = append(v.Results, one)
 		v.When, v.Password = r.When, v.Password || r.Problem == "password"
 		if n := len(v.Counts); n > 0 && v.Counts[n-1].Verdict == r.Verdict {

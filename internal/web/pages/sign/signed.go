@@ -35,6 +35,7 @@ type signedView struct {
 	Until     time.Time        // when the results are deleted; zero: not by themselves
 	Kept      bool             // they have just been made permanent
 	Verifies  bool             // there is a page to verify at
+	Cards     string           // key of what a card is; "": none are made
 	All       string           // address of all results together; "" for fewer than two
 	Retry     string           // address of the form with the documents that are not signed; "" for none
 	Here      string           // address of this page
@@ -83,7 +84,7 @@ func (a *API) signed(ctx context.Context, r struct {
 		query = append(query, keep(choices.Get))
 	}
 	w := view.VisitorOf(ctx).Words
-	v := signedView{Operation: shownOperation(w, a.Forms, o), Again: formAt(query), Here: view.VisitorOf(ctx).Here, Verifies: a.Verifier != nil}
+	v := signedView{Operation: shownOperation(w, a.Forms, o), Again: formAt(query), Here: view.VisitorOf(ctx).Here, Verifies: a.Verifier != nil, Cards: a.cardHint(ctx)}
 	s := &v.Operation
 	s.AwaitsPIN = o.AwaitsPIN != nil && o.Owner.ClientID == a.ClientID
 	v.Running = o.State == operation.Confirmed && o.StartsAlone() && o.AwaitsPIN == nil

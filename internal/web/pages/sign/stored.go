@@ -4,6 +4,7 @@ package sign
 
 import (
 	"context"
+	"encoding/hex"
 	"encoding/json"
 	"net/url"
 	"strconv"
@@ -11,6 +12,7 @@ import (
 
 	"tamga/internal/domain/fault"
 	stored "tamga/internal/domain/report"
+	"tamga/internal/domain/signing"
 	"tamga/internal/web/pages/view"
 	"tamga/internal/web/rest"
 )
@@ -171,8 +173,19 @@ func (a *API) storedReport(ctx context.Context, r struct {
 func checkOf(r *report) string { return r.Digest[:min(len(r.Digest), stored.CheckLength)] }
 
 // reportAddress returns the address of a stored report for everybody who has it on paper.
-func (a *API) reportAddress(r *report) string {
-	return a.Address + reportAt + "/" + r.Number + "?check=" + checkOf(r)
+func (a *API) reportAddress(r *report) string { return ReportAddress(a.Address, r.Number, r.Digest) }
+
+// ReportAddress returns the address of a stored report, below that of the pages, for everybody who has it on paper.
+func ReportAddress(pages, number, digest string) string {
+	return pages + reportAt + "/" + number + "?check=" + digest[:min(len(digest), stored.CheckLength)]
+}
+
+// NewReport returns the report of a verification of a document, to store it.
+func NewReport(name string, size int64, digest []byte, found []signing.SignatureReport, now time.Time) (stored.New, error) {
+	r := newReport(name, size, found, now)
+	r.Digest = hex.EncodeToString(digest)
+	content, err := json.Marshal(r)
+	return stored.New{Name: r.Name, Verdict: r.Verdict, Digest: r.Digest, Content: content}, err
 }
 
 func (a *API) deleteReport(ctx context.Context, r struct {

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/signing"
@@ -87,6 +88,9 @@ func (a *API) verify(ctx context.Context, docs *rest.Documents[*signing.Intake],
 	if err != nil {
 		return nil, err
 	}
+	if at, ok := strings.CutPrefix(fields.Get("answer"), "card."); ok && a.Cards != nil {
+		return a.cardOfUpload(ctx, files, list, at)
+	}
 	v, err := a.results(view.VisitorOf(ctx).Words, list, a.keeps(ctx))
 	if err != nil {
 		return nil, err
@@ -155,7 +159,9 @@ func (a *API) verifyFiles(ctx context.Context, files []sent, password string) ([
 		var err error
 		switch at, paired := pairs[i]; {
 		case paired:
-			r, err = a.verifyOne(ctx, f, &files[at], password)
+			if r, err = a.verifyOne(ctx, f, &files[at], password); err == nil {
+				r.document = at
+			}
 		case f.kind == "" && f.taken:
 			continue
 		case f.content.Size() == 0:
@@ -311,17 +317,25 @@ var verdicts = map[string]int{passed: 0, indeterminate: 1, failed: 2}
 
 // problem returns the report of a file that could not be verified.
 func (a *API) problem(f *sent, row string) *report {
-	return &report{Name: f.name, Size: f.content.Size(), When: a.Now(), Verdict: indeterminate, Problem: row}
+	return &report{Name: f.name, Size: f.content.Size(), When: a.Now(), Verdict: indeterminate, Problem: row, document: -1}
 }
 
 func (a *API) reportOf(f *sent, found []signing.SignatureReport) *report {
-	r := &report{Name: f.name, Size: f.content.Size(), When: a.Now(), Verdict: passed, found: found}
+	for _, v := range found {
+		if v.ID == "" && slices.ContainsFunc(v.Findings, func(f signing.Finding) bool { return f.Code == "no-signature" || f.Code == "" }) {
+			return a.problem(f, "none")
+		}
+	}
+	r := newReport(f.name, f.content.Size(), found, a.Now())
+	r.found = found
+	return r
+}
+
+func newReport(name string, size int64, found []signing.SignatureReport, now time.Time) *report {
+	r := &report{Name: name, Size: size, When: now, Verdict: passed, document: -1}
 	for _, v := range found {
 		if verdicts[v.Verdict] > verdicts[r.Verdict] {
 			r.Verdict = v.Verdict
-		}
-		if v.ID == "" && slices.ContainsFunc(v.Findings, func(f signing.Finding) bool { return f.Code == "no-signature" || f.Code == "" }) {
-			return a.problem(f, "none")
 		}
 		v.Signed = nil
 		for i := range v.Path { // reports have the certificate of the signer, and not those above it

@@ -399,6 +399,10 @@ func (w *exampleWorld) names(o *apiOperation) []string {
 		text := w.want(w.bearer, "POST", w.Dev.BaseURL+"/api/documents", tamgatest.Request([]byte("Hello"), "CAdES", 0, tamgatest.Parameters{"IsDetached": "False"}))
 		names = append(names, "<signed message>", jsonText(w.t, text))
 	}
+	if o.names("<detached signature>") {
+		text := w.want(w.bearer, "POST", w.Dev.BaseURL+"/api/documents", tamgatest.Request([]byte("Hello"), "CAdES", 0, tamgatest.Parameters{"CADESType": "BES", "IsDetached": "True"}))
+		names = append(names, "<detached signature>", jsonText(w.t, text))
+	}
 	if o.names("<encrypted message>") {
 		own, err := os.ReadFile(filepath.Join(w.Dir, w.Cert("gost2012-256", false).PEM))
 		if err != nil {
