@@ -90,6 +90,8 @@ func Inspect(c *config.Config) (faults []error) {
 		add(err)
 	}
 	add(inspectTemplates(c))
+	_, err = readLogo(c)
+	add(err)
 	if c.GOSTTLS.Socket != "" {
 		add(inspectDir("gost_tls.socket", filepath.Dir(c.Path(c.GOSTTLS.Socket))))
 	}

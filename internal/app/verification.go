@@ -52,7 +52,7 @@ func anonymousDocument(size int64) budget.Limits {
 // signing interface.
 func (s *Services) verification(signer *signing.Service) (*verifier, error) {
 	c := &s.Config.Verification
-	served := Formats(s.Config)
+	served := signer.Formats // with the logo, for the marks of cards
 	v := &signing.Verification{
 		Formats: served, Now: s.DB.Now, Limits: anonymous(),
 		Trust: func(ctx context.Context) (t signing.Trust, err error) {

@@ -45,6 +45,8 @@ func TestConfigCheck(t *testing.T) {
 		{"wrong form", good + "tokens: {access_life: 5}\nlimits: {signing_request: lots}\n", `line 2: tokens.access_life: want a time, such as 300s, 15m or 1h, not "5"`},
 		{"second of a list", good + "clients:\n- id: a\n  password_grant: true\n- id: b\n  secret_file: gone\n", "tamga.yaml: line 6: clients[1].secret_file: stat gone"},
 		{"a setting of the default", good + "blob_dir: b\nspool_dir: tls.pem\n", "tamga.yaml: line 3: spool_dir"},
+		{"no logo", good + "pdf: {logo: gone.png}\n", "tamga.yaml: line 2: pdf.logo: "},
+		{"a logo that is no picture", good + "pdf:\n  logo: tls.pem\n", "tamga.yaml: line 3: pdf.logo: tls.pem is not an image"},
 		{"an empty file", "", "tamga.yaml: master_keys.active: want"},
 		{"not YAML", "a: [\n", "tamga.yaml: yaml: line"},
 		{"twice", good + "listen: a\nlisten: b\n", "tamga.yaml: yaml: line 3: mapping key \"listen\" already defined at line 2"},
