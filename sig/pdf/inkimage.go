@@ -6,6 +6,9 @@ import (
 	"bytes"
 	"image"
 	"image/jpeg"
+	"io"
+
+	"golang.org/x/image/ccitt"
 )
 
 const (
@@ -22,11 +25,12 @@ const (
 	progressiveMemory = 16
 )
 
-// image paints an image: the unit square, or the tiles of a large one that are not paper, so that a scan has margins.
+// image paints an image: the unit square, or the tiles of a large one that are not paper, so that a scan has margins. A mask
+// paints the colour of filling where it is black.
 func (p *painter) image(s *stream) {
 	unit := p.state.ctm.of(bounds{0, 0, 1, 1})
-	if mask, _ := p.file.resolve(s.dict.get("ImageMask")).(bool); mask {
-		p.filled(unit, p.state.fill)
+	mask, _ := p.file.resolve(s.dict.get("ImageMask")).(bool)
+	if mask && p.state.fill.white && !p.state.odd {
 		return
 	}
 	shown := unit.cut(p.state.clip)
@@ -37,7 +41,7 @@ func (p *painter) image(s *stream) {
 		p.ink(unit)
 		return
 	}
-	tiles := p.tiles(s)
+	tiles := p.tiles(s, mask)
 	if tiles == nil {
 		p.ink(unit)
 		return
@@ -58,13 +62,16 @@ type raster struct {
 }
 
 // tiles returns which tiles of an image have ink, row by row from the top, nil if the image cannot be decoded.
-func (p *painter) tiles(s *stream) []bool {
+func (p *painter) tiles(s *stream, mask bool) []bool {
 	f := p.file
 	w, h := f.intOf(s.dict.get("Width")), f.intOf(s.dict.get("Height"))
 	if w < 1 || h < 1 || w > 1<<16 || h > 1<<16 || w*h > int64(p.pixels) {
 		return nil
 	}
-	space := p.space(s.dict.get("ColorSpace"), 0)
+	space := colourSpace{components: 1}
+	if !mask {
+		space = p.space(s.dict.get("ColorSpace"), 0)
+	}
 	if space.components == 0 || space.components == 4 {
 		return nil
 	}
@@ -89,6 +96,12 @@ func (p *painter) tiles(s *stream) []bool {
 		return p.jpegTiles(s, int(w), int(h), space.components, inverted)
 	}
 	bits := f.intOf(s.dict.get("BitsPerComponent"))
+	if mask {
+		bits = 1
+	}
+	if len(names) == 1 && names[0] == name("CCITTFaxDecode") && space.components == 1 && bits <= 1 {
+		return p.faxTiles(s, int(w), int(h), inverted)
+	}
 	if bits != 1 && bits != 8 {
 		return nil
 	}
@@ -106,12 +119,54 @@ func (p *painter) tiles(s *stream) []bool {
 	}
 	at := func(x, y, c int) uint8 { return data[y*row+x*space.components+c] }
 	if bits == 1 {
-		at = func(x, y, c int) uint8 {
-			i := x*space.components + c
-			return -(data[y*row+i/8] >> (7 - i%8) & 1)
-		}
+		at = bitsOf(data, row, space.components)
 	}
 	return tilesOf(raster{int(w), int(h), space.components, at}, inverted)
+}
+
+// bitsOf reads components of one bit each.
+func bitsOf(data []byte, row, components int) func(x, y, c int) uint8 {
+	return func(x, y, c int) uint8 {
+		i := x*components + c
+		return -(data[y*row+i/8] >> (7 - i%8) & 1)
+	}
+}
+
+// faxTiles decodes an image of ITU-T T.6 (CCITT Group 4), as scanners write it.
+func (p *painter) faxTiles(s *stream, w, h int, inverted bool) []bool {
+	f := p.file
+	parms := f.resolveDict(s.dict.get("DecodeParms"))
+	if list := f.resolveArray(s.dict.get("DecodeParms")); len(list) == 1 {
+		parms = f.resolveDict(list[0])
+	}
+	is := func(key name) bool { v, _ := f.resolve(parms.get(key)).(bool); return v }
+	if k, _ := real(f.resolve(parms.get("K"))); k >= 0 {
+		return nil // T.4, with ends of lines that the decoder does not read
+	}
+	columns := int64(1728)
+	if parms.has("Columns") {
+		columns = f.intOf(parms.get("Columns"))
+	}
+	row := (w + 7) / 8
+	if columns != int64(w) || !p.affordable(int64(row*h)+2*f.intOf(s.dict.get("Length"))) {
+		return nil
+	}
+	s = &stream{dict: s.dict.with("Filter", nil).with("DecodeParms", nil), offset: s.offset, id: s.id, fresh: s.fresh}
+	packed, err := f.data(s)
+	if err != nil {
+		return nil
+	}
+	defer func() { f.spending.Release(int64(len(packed))) }()
+	if !f.keep(int64(row * h)) {
+		return nil
+	}
+	defer f.spending.Release(int64(row * h))
+	data := make([]byte, row*h)
+	r := ccitt.NewReader(bytes.NewReader(packed), ccitt.MSB, ccitt.Group4, w, h, &ccitt.Options{Align: is("EncodedByteAlign"), Invert: is("BlackIs1")})
+	if _, err := io.ReadFull(r, data); err != nil {
+		return nil
+	}
+	return tilesOf(raster{w, h, 1, bitsOf(data, row, 1)}, inverted)
 }
 
 // jpegTiles decodes a JPEG. Its size must be the one of the dictionary, which was charged.

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"compress/zlib"
 	"encoding/base64"
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"image"
@@ -14,6 +15,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -454,6 +456,32 @@ func scanned(w, h int, margins image.Rectangle) *image.Gray {
 	return m
 }
 
+// fax codes an image of bits as Ghostscript does, for the devices of TIFF.
+func fax(t *testing.T, tools *judge.PDFTools, device, bits string, w, h int) string {
+	t.Helper()
+	data := paintedPage{entries: fmt.Sprintf("/MediaBox [0 0 %d %d] /Resources <</XObject <</Im 104 0 R>>>>", w, h), content: fmt.Sprintf("q %d 0 0 %d 0 0 cm /Im Do Q", w, h),
+		objects: map[int]string{104: streamObject(fmt.Sprintf("/Type /XObject /Subtype /Image /Width %d /Height %d /ColorSpace /DeviceGray /BitsPerComponent 1", w, h), bits)}}.build()
+	out := filepath.Join(tools.Dir, "fax.tif")
+	said, err := exec.Command(judge.Program(t, "gs"), "-q", "-dSAFER", "-dNOPAUSE", "-dBATCH", "-r72", "-sDEVICE="+device, "-dMaxStripSize=0", "-dAdjustWidth=0", "-sOutputFile="+out, tools.Write("fax.pdf", data)).CombinedOutput()
+	if err != nil {
+		t.Fatalf("gs: %v: %s", err, said)
+	}
+	tiff, err := os.ReadFile(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tag := map[uint16]uint32{}
+	at := binary.LittleEndian.Uint32(tiff[4:])
+	for i := range uint32(binary.LittleEndian.Uint16(tiff[at:])) {
+		e := tiff[at+2+12*i:]
+		tag[binary.LittleEndian.Uint16(e)] = binary.LittleEndian.Uint32(e[8:])
+	}
+	if tag[256] != uint32(w) || tag[257] != uint32(h) {
+		t.Fatalf("gs: %d by %d pixels", tag[256], tag[257])
+	}
+	return string(tiff[tag[273]:][:tag[279]])
+}
+
 // TestPlaceOnScan: a scan that can be decoded has its own margins, any other gets a sheet.
 func TestPlaceOnScan(t *testing.T) {
 	tools := judge.PDF(t)
@@ -526,6 +554,17 @@ func TestPlaceOnScan(t *testing.T) {
 		{"another filter", "/ColorSpace /DeviceGray /BitsPerComponent 8 /Filter /RunLengthDecode", runs(gray(below)), true},
 		{"cut off", "/ColorSpace /DeviceGray /BitsPerComponent 8", gray(below)[:1000], true},
 		{"a JPEG of another size", "/Width 600 /Height 800 /ColorSpace /DeviceGray /BitsPerComponent 8 /Filter /DCTDecode", jpegOf(scanned(300, 300, image.Rect(0, 0, 300, 300))), true},
+		{"T.6", fmt.Sprintf("/ColorSpace /DeviceGray /BitsPerComponent 1 /Filter /CCITTFaxDecode /DecodeParms <</K -1 /Columns %d /Rows %d>>", w, h), fax(t, tools, "tiffg4", bits(below, 0), w, h), false},
+		{"T.6 in an array", fmt.Sprintf("/ColorSpace /DeviceGray /BitsPerComponent 1 /Filter [/CCITTFaxDecode] /DecodeParms [<</K -1 /Columns %d /BlackIs1 true>>] /Decode [1 0]", w), fax(t, tools, "tiffg4", bits(below, 0), w, h), false},
+		{"a mask of T.6", fmt.Sprintf("/ImageMask true /Filter /CCITTFaxDecode /DecodeParms <</K -1 /Columns %d>>", w), fax(t, tools, "tiffg4", bits(below, 0), w, h), false},
+		{"a mask", "/ImageMask true /BitsPerComponent 1", bits(below, 0), false},
+		{"an inverted mask", "/ImageMask true /BitsPerComponent 1 /Decode [1 0]", bits(below, 0xff), false},
+		{"a full mask", "/ImageMask true /BitsPerComponent 1", bits(everywhere, 0), true},
+		{"T.6 full", fmt.Sprintf("/ColorSpace /DeviceGray /BitsPerComponent 1 /Filter /CCITTFaxDecode /DecodeParms <</K -1 /Columns %d>>", w), fax(t, tools, "tiffg4", bits(everywhere, 0), w, h), true},
+		{"T.6 cut off", fmt.Sprintf("/ColorSpace /DeviceGray /BitsPerComponent 1 /Filter /CCITTFaxDecode /DecodeParms <</K -1 /Columns %d>>", w), fax(t, tools, "tiffg4", bits(below, 0), w, h)[:200], true},
+		{"T.6 of another width", "/ColorSpace /DeviceGray /BitsPerComponent 1 /Filter /CCITTFaxDecode /DecodeParms <</K -1 /Columns 600>>", fax(t, tools, "tiffg4", bits(below, 0), w, h), true},
+		{"T.4", fmt.Sprintf("/ColorSpace /DeviceGray /BitsPerComponent 1 /Filter /CCITTFaxDecode /DecodeParms <</K 0 /EndOfLine true /Columns %d /Rows %d>>", w, h), fax(t, tools, "tiffg3", bits(below, 0), w, h), true},
+		{"T.4 in two dimensions", fmt.Sprintf("/ColorSpace /DeviceGray /BitsPerComponent 1 /Filter /CCITTFaxDecode /DecodeParms <</K 4 /EndOfLine true /Columns %d /Rows %d>>", w, h), fax(t, tools, "tiffg32d", bits(below, 0), w, h), true},
 	} {
 		entries := test.entries
 		if !strings.Contains(entries, "/Width") {
