@@ -68,7 +68,7 @@ func TestPasskeys(t *testing.T) {
 	b.press(`button[value=passkey]`)
 	b.wait(`[data-passkey-start]`)
 	b.check("passkey-approve")
-	b.press(`input[name=declined][value="1"]`)
+	b.press(`input[name=document][value="1"]`)
 	b.press(`[data-passkey-start]`)
 	b.wait(`main a[href^="/signed/document/"]`)
 	b.check("passkey-approved")

@@ -71,8 +71,15 @@ type Form struct {
 	// Attachable reports that the document may be in the signed file or beside it
 	// (IsDetached).
 	Attachable bool
-	// Marked reports that the signature may have a visible stamp.
-	Marked bool
+	// Marks are the forms of the visible mark that the signature may have, the ordinary one first; nil: it has none.
+	Marks []MarkForm
+}
+
+// MarkForm is a form of a visible mark, with its ordinary size in millimetres. A mark of another size has the same
+// proportions.
+type MarkForm struct {
+	Name          string
+	Width, Height int
 }
 
 // Marker is a Format whose signatures may have a visible mark.

@@ -26,6 +26,7 @@ import (
 	"tamga/internal/web/pages/reference"
 	"tamga/internal/web/pages/register"
 	"tamga/internal/web/pages/sign"
+	"tamga/internal/web/pages/view"
 	"tamga/internal/web/rest"
 	"tamga/internal/web/signapi"
 	"tamga/internal/web/svsapi"
@@ -115,8 +116,9 @@ func (s *Services) newPages(trial *pages.Trial, signer *signing.Service, operati
 		Register: &signing.Register{Log: signatureLog{store.Audit{DB: s.DB}}}, Documents: documents, Certificates: s.Keys,
 		Proof: func(ctx context.Context, who audit.Principal, id string) (any, error) { return proofs.Of(ctx, who, id) },
 	}
+	d.Register.PDF = reportPDF
 	if v != nil {
-		d.Register.Verifier = v
+		d.Register.Verifier, d.Register.MostVerified = v, v.limit
 	}
 	d.Confirm = confirm.Deps{
 		Confirmations: s.Confirm, Steps: s.Identity, ToConfirm: toConfirm{operations}, Operations: operations, Certificates: s.Keys, Acts: s.Operations,
@@ -198,7 +200,7 @@ func (d toConfirm) ConfirmedDocument(ctx context.Context, who audit.Principal, i
 }
 
 // reportPDF prints a report of a verification.
-func reportPDF(language, title string, at time.Time, lines []sign.Line) ([]byte, error) {
+func reportPDF(language, title string, at time.Time, lines []view.Line) ([]byte, error) {
 	var printed []print.Line
 	for _, l := range lines {
 		printed = append(printed, print.Line(l))

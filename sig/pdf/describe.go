@@ -2,7 +2,10 @@
 
 package pdf
 
-import "tamga/sig"
+import (
+	"tamga/sig"
+	"tamga/sig/pdf/stamp"
+)
 
 // maxAppearance is the maximum size of PdfSignatureAppearance, in bytes. It contains
 // images.
@@ -19,7 +22,7 @@ var description = sig.Description{
 		{Name: ParamPassword, Secret: true},
 		{Name: "PdfSignatureAppearance", Long: maxAppearance},
 	},
-	Forms: []sig.Form{{Name: "pdf", Noun: "PDF with its signature inside", Type: "PDF", Extensions: []string{"pdf"}, Marked: true, Params: map[sig.Level]sig.Params{
+	Forms: []sig.Form{{Name: "pdf", Noun: "PDF with its signature inside", Type: "PDF", Extensions: []string{"pdf"}, Marks: stamp.Forms(), Params: map[sig.Level]sig.Params{
 		sig.LevelBasic: {"PDFFormat": formatCMS}, sig.LevelTime: {"PDFFormat": formatCAdEST}, sig.LevelLongTerm: {"PDFFormat": formatCAdES},
 	}}},
 	Recognises: func(head []byte, _ int64) bool { return LooksLikePDF(head) },

@@ -95,7 +95,7 @@ func (s Keys) AddRequest(ctx context.Context, r keys.RequestRecord) (int64, erro
 
 const requestQuery = `SELECT id, user_id, type, status, authority, COALESCE(key_id, ''), certificate_id, renews,
 		request, life, reason, comment, created_at, decided_at, refusal
-	FROM certificate_requests WHERE `
+	FROM certificate_requests q WHERE `
 
 func scanRequest(r row) (q keys.RequestRecord, err error) {
 	var life int64
@@ -127,12 +127,40 @@ func (s Keys) PendingRequestsFor(ctx context.Context, operatorID string, after i
 	if err != nil {
 		return nil, err
 	}
-	begin, where := "", onePerRow("SELECT 1 FROM users u WHERE u.id = certificate_requests.user_id AND "+reaches)
+	begin, where := "", requestReached
 	if few {
-		// The status is no condition in here: SQLite would look for it first, for each user.
-		begin, where = people, "id IN (SELECT q.id FROM people u CROSS JOIN certificate_requests q WHERE q.user_id = u.id)"
+		begin, where = people, requestOfPeople
 	}
 	return all(ctx, s.DB, scanRequest, begin+requestQuery+"status = 2 AND id > $3 AND "+where+" ORDER BY id LIMIT $4", operatorID, millis(now), after, limit)
+}
+
+// The condition that an operator reaches the user of a request q, and the one for operators of few users.
+var (
+	requestReached = onePerRow("SELECT 1 FROM users u WHERE u.id = q.user_id AND " + reaches)
+	// The status is no condition in here: SQLite would look for it first, for each user.
+	requestOfPeople = "q.id IN (SELECT p.id FROM people u CROSS JOIN certificate_requests p WHERE p.user_id = u.id)"
+)
+
+// mostLooked is how many pending requests a count looks at, for an operator of many users. Each costs a few microseconds.
+const mostLooked = 2_000
+
+// CountPendingFor implements keys.RequestStore.
+func (s Keys) CountPendingFor(ctx context.Context, operatorID string, most int, now time.Time) (n int, more bool, err error) {
+	few, err := s.reachesFew(ctx, operatorID)
+	if err != nil {
+		return 0, false, err
+	}
+	if few {
+		n, _, err = one(ctx, s.DB, scalar[int], people+"SELECT COUNT(*) FROM (SELECT 1 FROM certificate_requests q WHERE q.status = 2 AND "+requestOfPeople+" LIMIT $3) AS counted",
+			operatorID, millis(now), most+1)
+		return min(n, most), n > most, err
+	}
+	// The requests that are looked at, and those among them that count.
+	type counts struct{ looked, found int }
+	c, _, err := one(ctx, s.DB, func(r row) (c counts, err error) { return c, r.Scan(&c.looked, &c.found) },
+		"SELECT COUNT(*), COUNT(CASE WHEN "+requestReached+" THEN 1 END) FROM (SELECT user_id FROM certificate_requests WHERE status = 2 ORDER BY id LIMIT $3) AS q",
+		operatorID, millis(now), mostLooked+1)
+	return min(c.found, most), c.found > most || c.looked > mostLooked, err
 }
 
 // FindRequests implements keys.RequestStore.

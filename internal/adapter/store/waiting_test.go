@@ -57,6 +57,11 @@ func TestWaitingFor(t *testing.T) {
 				for _, r := range list {
 					requests = append(requests, r.UserID)
 				}
+				for _, most := range []int{1, 9} {
+					if n, more, err := (store.Keys{DB: db}).CountPendingFor(t.Context(), c.operator, most, now); err != nil || n != min(len(c.want), most) || more != (len(c.want) > most) {
+						t.Errorf("%s has %d requests to count, %t, want %d of %d (%v)", c.operator, n, more, most, len(c.want), err)
+					}
+				}
 				active, err2 := store.Operations{DB: db}.UnderWay(t.Context(), c.operator, operation.UnderWay{}, 9, now)
 				for _, o := range active {
 					operations = append(operations, o.UserID)

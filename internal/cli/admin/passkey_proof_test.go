@@ -42,7 +42,7 @@ func TestProofOfPasskey(t *testing.T) {
 	page = b.Shows(b.Upload("/sign", map[string]string{"certificate": "1", "type": "CAdES"}, pagetest.File{Field: "file", Name: "a.txt", Content: "text"}, pagetest.File{Field: "file", Name: "b.txt", Content: "other"}))
 	at := b.Find(page, pagetest.ConfirmLink)[1]
 	page = b.Shows(b.Post(at, url.Values{"choice": {"passkey"}}))
-	b.Shows(b.Post(at, url.Values{"passkey": {string(key.Get(options(page)))}, "declined": {"1"}}), ">Signed<")
+	b.Shows(b.Post(at, url.Values{"passkey": {string(key.Get(options(page)))}, "listed": {"0", "1"}, "document": {"0"}}), ">Signed<")
 
 	export := []byte(w.Command("operation", "proof", strings.TrimPrefix(at, "/confirm/")))
 	verify := func(export []byte) error {

@@ -97,6 +97,9 @@ type RequestStore interface {
 	// PendingRequestsFor reads pending requests of the users that an operator reaches, by
 	// number, after one of them.
 	PendingRequestsFor(ctx context.Context, operatorID string, after int64, limit int, now time.Time) ([]RequestRecord, error)
+	// CountPendingFor counts the pending requests of the users that an operator reaches, most at most. It looks at a
+	// bounded number of requests. more reports that there are others, or may be.
+	CountPendingFor(ctx context.Context, operatorID string, most int, now time.Time) (n int, more bool, err error)
 	// FindRequests and FindCertificates read what is sought of the users that an operator
 	// reaches, the newest first.
 	FindRequests(ctx context.Context, operatorID string, sought Sought, limit int, now time.Time) ([]RequestRecord, error)

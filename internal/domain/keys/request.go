@@ -157,6 +157,12 @@ func (s *Service) WaitingFor(ctx context.Context, who audit.Principal, after int
 	return s.requests(ctx, records, err)
 }
 
+// CountWaitingFor counts the pending requests of the users within reach of an operator, most at most. more reports that
+// there are others, or may be.
+func (s *Service) CountWaitingFor(ctx context.Context, who audit.Principal, most int) (n int, more bool, err error) {
+	return s.RequestStore.CountPendingFor(ctx, who.UserID, most, s.Now())
+}
+
 // Request finds a request of a user. A missing request, one of another user and a text
 // that is not a number are the fault request_not_found.
 func (s *Service) Request(ctx context.Context, who audit.Principal, identifier string) (*Request, error) {

@@ -10,7 +10,7 @@ import (
 )
 
 // Marks returns the visible marks that a signature of a user would have now, as SVG documents: one for each set of
-// parameters, which are those of a form with [Form.Marked]. identifier is the certificate as in an order.
+// parameters, which are those of a form with [Form.Marks]. identifier is the certificate as in an order.
 func (s *Service) Marks(ctx context.Context, userID, identifier string, f *Form, params ...map[string]string) ([][]byte, error) {
 	_, format := s.Formats.Named(f.Type)
 	m, ok := format.(sig.Marker)

@@ -23,7 +23,7 @@ import (
 const AuditSignature = "SignatureMade"
 
 // directly are the operations of the interface that sign without an operation of ours. Their entries name the
-// certificate alone.
+// certificate, and those of one document what direct says. A batch, and a signature in two steps, has no more.
 var directly = []string{"SignDocument", "SignPackage", "PostSignDocument"}
 
 // signedEntry is a document that was signed.
@@ -260,6 +260,43 @@ func certificateIn(object string) int64 {
 	return id
 }
 
+// Keys of the detail of an entry that direct writes.
+const (
+	directType        = "type"
+	directSize        = "bytes"
+	directCertificate = "certificate"
+	directHash        = "hash"
+	directDigest      = "digest"
+)
+
+// direct returns what the register says of a document that is signed without an operation: what is known without more work.
+// The request has no name of a file.
+func direct(t *request, by *signer, content *Intake) string {
+	text := directType + " " + t.name + ", " + directSize + " " + strconv.FormatInt(content.Size(), 10) + ", " + directCertificate + " " + strconv.FormatInt(by.certificate.ID, 10)
+	if sum := content.digest; sum.Sum != nil && !t.read.OverHash { // of the hash itself it would be another digest
+		text += ", " + directHash + " " + sum.Hash.Name + ", " + directDigest + " " + hex.EncodeToString(sum.Sum)
+	}
+	return text
+}
+
+// directly adds what direct has written to a signature.
+func (s *Signature) directly(detail string) {
+	for part := range strings.SplitSeq(detail, ", ") {
+		switch key, value, _ := strings.Cut(part, " "); key {
+		case directType:
+			s.Type = value
+		case directSize:
+			s.Size, _ = strconv.ParseInt(value, 10, 64)
+		case directCertificate:
+			s.Certificate, _ = strconv.ParseInt(value, 10, 64)
+		case directHash:
+			s.HashName = value
+		case directDigest:
+			s.Digest = value
+		}
+	}
+}
+
 // signaturesOf reads an audit entry, with its documents in their order.
 func signaturesOf(e *audit.Entry) (list []Signature) {
 	s := Signature{At: e.At, ClientID: e.Principal.ClientID, Actor: e.Principal.Actor}
@@ -267,6 +304,9 @@ func signaturesOf(e *audit.Entry) (list []Signature) {
 		// What an operation has signed has entries of its own.
 		if e.Outcome == audit.OK && !strings.HasPrefix(e.Object, "operation") {
 			s.Certificate = certificateIn(e.Object)
+			if strings.HasPrefix(e.Detail, directType+" ") {
+				s.directly(e.Detail)
+			}
 			list = append(list, s)
 		}
 		return list

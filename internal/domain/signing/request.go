@@ -95,6 +95,9 @@ func (s *Service) typeName(text string) string {
 // Form is a way to sign a file that is offered to people.
 type Form = sig.Form
 
+// MarkForm is a form of a visible mark.
+type MarkForm = sig.MarkForm
+
 // Level is how long a signature can be proven to be valid.
 type Level = sig.Level
 

@@ -49,6 +49,8 @@ type SignOrder struct {
 	Certificate string            // identifier as text; "" and "0" are the default certificate
 	PIN         string
 	Snapshot    *Snapshot // read when the request came in; nil: one is read when it is needed
+	// Noted gets what the register says of the document, for the audit entry of the request; nil: it is not said.
+	Noted func(detail string)
 }
 
 // Keys gives access to the users' keys and certificates.
@@ -201,6 +203,9 @@ func (s *Service) Sign(ctx context.Context, who audit.Principal, o *SignOrder) (
 			return nil, translate(err)
 		}
 		s.made(t.name, by.certificate.X509.Suite)
+		if o.Noted != nil {
+			o.Noted(direct(t, by, o.Content))
+		}
 		return result, nil
 	}
 }

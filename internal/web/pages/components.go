@@ -34,7 +34,7 @@ func (a *API) components(_ context.Context, r struct {
 	v := componentsView{
 		Text: r.Text, At: a.Now(), Icons: look.Icons(),
 		Options:  []view.Option{{Value: "1", Text: "PDF", Chosen: false}, {Value: "2", Text: "CAdES", Chosen: true}},
-		Tabs:     []view.Tab{{Address: "#c-messages", Key: "start.title", Here: true}, {Address: "#c-messages", Key: "certificates.title", Count: 2}},
+		Tabs:     []view.Tab{{Address: "#c-messages", Key: "start.title", Here: true}, {Address: "#c-messages", Key: "certificates.title", Waits: view.Waits{N: 2}}},
 		Verdicts: []string{"passed", "failed", "indeterminate"},
 		Colours:  strings.Fields("--ground --paper --sunk --ink --soft --line --edge --accent --fill --tint --good --good-tint --bad --bad-tint --warn --warn-tint"),
 	}

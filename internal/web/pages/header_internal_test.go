@@ -39,7 +39,8 @@ func TestHeaderFails(t *testing.T) {
 	a := &API{Deps: Deps{Log: slog.New(slog.NewTextHandler(&log, nil)), Account: account.Deps{People: f}, Confirm: areaconfirm.Deps{Confirmations: f}}}
 	read := func(ctx context.Context, wantName string, wantWaiting, wantLines int) {
 		t.Helper()
-		name, waiting := a.person(ctx, audit.Principal{UserID: "1"})
+		about := a.person(ctx, audit.Principal{UserID: "1"})
+		name, waiting := about.Name, about.Waiting.N
 		if lines := strings.Count(log.String(), "\n"); name != wantName || waiting != wantWaiting || lines != wantLines {
 			t.Errorf("the header has %q and %d, and the log %d lines: %s", name, waiting, lines, log.String())
 		}

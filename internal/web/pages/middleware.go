@@ -69,33 +69,42 @@ func (a *API) Middleware(next http.Handler) http.Handler {
 // mostCounted is the largest number of confirmations that the header counts.
 const mostCounted = 20
 
-// person returns what the header says of a person. Without it the page is still whole, so what cannot be read is left out.
-func (a *API) person(ctx context.Context, who audit.Principal) (name string, waiting int) {
-	failed := view.Concurrently(
+// person returns what the frame says of a person. Without it the page is still whole, so what cannot be read is left out.
+func (a *API) person(ctx context.Context, who audit.Principal) (about view.About) {
+	parts := []func() error{
 		func() error {
 			u, err := a.Account.People.Get(ctx, who.UserID)
-			name = u.DisplayName
+			about.Name = u.DisplayName
 			return err
 		},
 		func() error {
-			list, err := a.Confirm.Confirmations.Open(ctx, who.UserID, "", mostCounted)
-			for i := range list {
+			list, err := a.Confirm.Confirmations.Open(ctx, who.UserID, "", mostCounted+1)
+			about.Waiting.More = len(list) > mostCounted
+			for i := range list[:min(len(list), mostCounted)] {
 				if !list[i].Purpose.SignIn() {
-					waiting++
+					about.Waiting.N++
 				}
 			}
 			return err
+		},
+	}
+	if who.Operator && strings.HasPrefix(view.VisitorOf(ctx).Path, "/operator") {
+		parts = append(parts, func() (err error) {
+			about.Office, err = a.operator.Waits(ctx, who)
+			return err
 		})
+	}
+	failed := view.Concurrently(parts...)
 	if failed != nil {
 		// Every page would say the same, so only the first one does until a header is whole again. A reader who has gone
 		// away is no failure.
 		if ctx.Err() == nil && !a.headerFails.Swap(true) && a.Log != nil {
-			a.Log.WarnContext(ctx, "pages: the header has no name and no count of confirmations until they can be read again", "error", failed)
+			a.Log.WarnContext(ctx, "pages: the frame has no name and no counts until they can be read again", "error", failed)
 		}
-		return "", 0
+		return view.About{}
 	}
 	a.headerFails.Store(false)
-	return name, waiting
+	return about
 }
 
 // Present returns the page of an error. Without a session, a page that needs one leads to

@@ -148,7 +148,7 @@ func New(s Settings, d Deps) *API {
 	a.operator = operator.New(d.Operator)
 	d.Reference.Address = s.Address
 	a.reference = reference.New(d.Reference)
-	d.Register.Now, d.Register.Clients = d.Now, clients
+	d.Register.Now, d.Register.Clients, d.Register.Verified = d.Now, clients, a.sign.VerifyCopies
 	a.register = register.New(d.Register)
 	return a
 }

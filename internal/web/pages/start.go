@@ -146,9 +146,9 @@ func (a *API) confirms(ctx context.Context, who audit.Principal) (must, hasWay b
 func (v startView) Heading() string {
 	switch {
 	case v.More:
-		return "start.heading_more"
+		return "waits.heading_more"
 	case len(v.Waiting) > 0:
-		return "start.heading"
+		return "waits.heading"
 	case v.Lacks != nil:
 		return "start.begin"
 	}

@@ -66,6 +66,9 @@ func (d *Documents[S]) New() (S, error) {
 // errFull reports a request with more documents than it may hold.
 var errFull = errors.New("rest: too many documents")
 
+// Full reports whether a request was refused because it holds too many documents. What follows in it can still be read.
+func Full(err error) bool { return errors.Is(err, errFull) }
+
 // documents is Documents of any type, as the reader of a request needs it.
 type documents interface {
 	create() (s sink, at int, err error)

@@ -89,6 +89,7 @@ func (a *API) signOne(ctx context.Context, docs *documents, content rest.Source,
 		Certificate: string(s.CertificateID),
 		PIN:         string(s.PinCode),
 		Snapshot:    snapshotOf(ctx),
+		Noted:       func(detail string) { rest.Detail(ctx, detail) },
 	}
 	var err error
 	if order.Content, err = docs.Open(content); err != nil {

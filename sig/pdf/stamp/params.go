@@ -149,16 +149,16 @@ func (r *jsonReader) place(n node, s *settings) {
 
 // form reads the name of a form of marks.
 func (r *jsonReader) form(n node, key string) *form {
-	switch name := strings.ToLower(strings.TrimSpace(r.text(n, key))); name {
-	case "":
+	name := strings.ToLower(strings.TrimSpace(r.text(n, key)))
+	if name == "" {
 		return nil
-	case "full":
-		return full
-	case "compact":
-		return compact
-	default:
-		r.fail(n.at(key), "is %s; full or compact expected", short(name))
 	}
+	for _, f := range forms {
+		if f.name == name {
+			return f.form
+		}
+	}
+	r.fail(n.at(key), "is %s; full or compact expected", short(name))
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -95,7 +96,7 @@ func confirmer(who audit.Principal) *signin.Confirmer {
 // Waiting is a record in a list.
 type Waiting struct {
 	ID, Action, Client string
-	Name               string // of the first document, where it was asked for; see Named
+	Name, Kind         string // of the first document, where it was asked for, and its ending; see Named
 	Documents          int
 	State              string // key of the word
 	Created, Before    time.Time
@@ -129,7 +130,7 @@ func (a *API) Named(ctx context.Context, list []Waiting) error {
 			return err
 		}
 		if documents := content.Fields.Documents; len(documents) > 0 {
-			list[i].Name = view.Visible(documents[0].Name)
+			list[i].Name, list[i].Kind = view.Visible(documents[0].Name), view.KindIn(documents[0].Name)
 		}
 	}
 	return nil
@@ -259,10 +260,17 @@ type confirmDocument struct {
 	Size           int64
 	Digest, Hash   string
 	Known, Related bool   // the bytes are here; so is the content of a signed message
+	Shows          bool   // a browser can show it, by its name
 	Refused        bool   // the user has marked it
 	State          string // key of the word
 	Way            string // of the first document of one of several ways: its Type
 }
+
+// shows are the ends of the names of documents that a browser is sent to look at. What is sent follows from their bytes.
+var shows = []string{".pdf", ".png", ".jpg", ".jpeg", ".gif", ".txt", ".csv", ".xml", ".json", ".md"}
+
+// Number is the number of a document for people.
+func (d confirmDocument) Number() int { return d.Index + 1 }
 
 // Limits of what a page shows of a record.
 const (
@@ -421,14 +429,15 @@ func (a *API) confirmView(w *view.Words, r *confirm.Record, c *confirm.Content) 
 	v.Cut = max(len(f.Documents)-shownDocuments, 0)
 	for way, indexes := range documents {
 		for n, i := range indexes {
-			if len(v.Listed) == shownDocuments {
-				break
+			if i >= shownDocuments {
+				continue
 			}
 			d := &f.Documents[i]
 			shown := confirmDocument{
 				Index: i, Name: view.Visible(d.Name), Size: d.Size, Digest: hex.EncodeToString(d.Digest), Hash: d.Hash,
 				Known: d.Hash == "", Related: d.Original != nil, State: "confirm.document." + string(states[i]),
 			}
+			shown.Shows = shown.Known && !v.Decrypts && slices.Contains(shows, strings.ToLower(path.Ext(d.Name)))
 			if n == 0 && len(v.Ways) > 0 {
 				shown.Way = v.Ways[way].Type
 			}
@@ -538,7 +547,7 @@ func resultOf(r *confirm.Record) string {
 // tab or on a device, is shown as it is now.
 func (a *API) confirmBy(ctx context.Context, r struct {
 	ID   string    `path:"id"`
-	Body rest.Form `many:"declined"`
+	Body rest.Form `many:"listed,document,declined"`
 }) (any, error) {
 	who, err := confirming(ctx)
 	if err != nil {

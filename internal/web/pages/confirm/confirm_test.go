@@ -121,7 +121,7 @@ func TestConfirm(t *testing.T) {
 		if got := b.Shows(b.Get(at + "/documents/0")); got.Text != string(message) {
 			t.Errorf("the document is not the encrypted message: %q", got.Text)
 		}
-		b.Shows(b.Post(at, url.Values{"choice": {"otpviasms"}}), "do not decrypt")
+		b.Shows(b.Post(at, url.Values{"choice": {"otpviasms"}}), `aria-label="Decrypt: `)
 		b.Shows(b.Post(at, url.Values{"decline": {"yes"}}))
 	})
 	t.Run("a PDF is shown", func(t *testing.T) {
@@ -146,21 +146,23 @@ func TestConfirm(t *testing.T) {
 	})
 	t.Run("by document", func(t *testing.T) {
 		at := waits(p, pagetest.File{Field: "file", Name: "one.txt", Content: "1"}, pagetest.File{Field: "file", Name: "two.txt", Content: "2"}, pagetest.File{Field: "file", Name: "three.txt", Content: "3"})
-		b.Shows(b.Post(at, url.Values{"choice": {"otpviasms"}}), `name="declined" value="2"`)
+		b.Shows(b.Post(at, url.Values{"choice": {"otpviasms"}}), `name="document" value="2" form="answer" checked`)
 		code := p.Code(p.Phone)
-		b.Is(b.Post(at, url.Values{"code": {code}, "declined": {"3"}}), 400)
-		b.Is(b.Post(at, url.Values{"code": {code}, "declined": {"0", "1", "2"}}), 400)
-		b.Is(b.Post(at, url.Values{"code": {code}, "declined": {"x"}}), 400)
+		all, but := []string{"0", "1", "2"}, []string{"0", "2"}
+		b.Is(b.Post(at, url.Values{"code": {code}, "listed": {"0", "3"}, "document": {"0"}}), 400)
+		b.Is(b.Post(at, url.Values{"code": {code}, "listed": all}), 400)
+		b.Is(b.Post(at, url.Values{"code": {code}, "listed": {"x"}}), 400)
+		b.Is(b.Post(at, url.Values{"code": {code}, "declined": {"1"}}), 400, "older than this service")
 		// After a wrong code, the marks are still there.
-		b.Is(b.Post(at, url.Values{"code": {"wrong"}, "declined": {"1"}}), 400, `id="wrong">`, `<span>The code is wrong`, `value="1" form="answer" checked>`, `value="2" form="answer">`)
+		b.Is(b.Post(at, url.Values{"code": {"wrong"}, "listed": all, "document": but}), 400, `id="wrong">`, `<span>The code is wrong`, `name="document" value="1" form="answer" aria`, `name="document" value="2" form="answer" checked`)
 		// So they are after a new code and while another method is chosen.
-		marked := []string{`value="0" form="answer">`, `value="1" form="answer" checked>`, `name="others" value="yes" form="answer" formnovalidate`}
-		b.Is(b.Post(at, url.Values{"again": {"yes"}, "declined": {"1", "-1", "999"}}), 200, marked...)
-		b.Is(b.Post(at, url.Values{"others": {"yes"}, "declined": {"1"}}), 200, `id="answer"`, `name="choice" value="otpviasms`, marked[1])
-		b.Is(b.Post(at, url.Values{"choice": {"otpviasms"}, "declined": {"1"}}), 200, marked...)
+		marked := []string{`name="document" value="0" form="answer" checked`, `name="document" value="1" form="answer" aria`, `name="others" value="yes" form="answer" formnovalidate`}
+		b.Is(b.Post(at, url.Values{"again": {"yes"}, "listed": all, "document": but}), 200, marked...)
+		b.Is(b.Post(at, url.Values{"others": {"yes"}, "listed": all, "document": but}), 200, `id="answer"`, `name="choice" value="otpviasms`, marked[1])
+		b.Is(b.Post(at, url.Values{"choice": {"otpviasms"}, "listed": all, "document": but}), 200, marked...)
 		code = p.Code(p.Phone)
 		b.Is(b.Get(at+"?others=yes&declined=x.1."), 200, marked[1])
-		page := b.Shows(b.Post(at, url.Values{"code": {code}, "declined": {"1"}}), "Declined")
+		page := b.Shows(b.Post(at, url.Values{"code": {code}, "listed": all, "document": but}), "Declined")
 		if n := strings.Count(page.Text, ">Signed<"); n != 2 || strings.Count(page.Text, ">Declined<") != 1 {
 			t.Errorf("%d of 2 are signed:\n%s", n, page.Text)
 		}
@@ -177,7 +179,7 @@ func TestConfirm(t *testing.T) {
 	})
 	t.Run("several formats", func(t *testing.T) {
 		at := waits(p, pagetest.File{Field: "file", Name: "a.txt", Content: "a"}, pagetest.File{Field: "file", Name: "b.xml", Content: "<b/>"}, pagetest.File{Field: "file", Name: "c.txt", Content: "c"})
-		b.Shows(b.Get(at), "CAdES-BES, detached: 2 documents", "XML, signature in the document: 1 document", `<th colspan="3">CAdES-BES, detached</th>`, "ways[1].xmldsigtype")
+		b.Shows(b.Get(at), "CAdES-BES, detached: 2 documents", "XML, signature in the document: 1 document", `<li class="hint">CAdES-BES, detached</li>`, "ways[1].xmldsigtype")
 		b.Shows(b.Post(at, url.Values{"choice": {"otpviasms"}}))
 		page := b.Shows(b.Post(at, url.Values{"code": {p.Code(p.Phone)}}), "3 documents are signed", ">a.txt.sig</a>", ">b (signed).xml</a>", ">c.txt.sig</a>")
 		if strings.Contains(page.Text, "/confirm/") {
@@ -283,7 +285,7 @@ func TestConfirm(t *testing.T) {
 	})
 	t.Run("locked", func(t *testing.T) {
 		at := waits(p, pagetest.File{Field: "file", Name: "one.txt", Content: "1"})
-		b.Shows(b.Get(at), `<th scope="col">State</th>`) // nothing can be declined yet
+		b.Shows(b.Get(at), "To be signed", "one.txt")
 		if p := b.Shows(b.Post(at, url.Values{"choice": {"otpviasms"}}), `<section class="stack near" id="answering">`); p.At.Fragment != "answering" {
 			t.Errorf("the field of the code is out of sight at %s", p.At)
 		}
@@ -292,7 +294,7 @@ func TestConfirm(t *testing.T) {
 		b.Is(b.Post(at, url.Values{"code": {code}}), 401, "Nothing was done or changed", `href="/sign-in?to=`+url.QueryEscape(at)+`"`)
 		p.Command("user", "unlock", p.Dev.User.Login)
 		b.SignIn("/start", p.Dev.User.Login, p.Dev.User.Password)
-		if p := b.Shows(b.Get(at), "Cancelled"); strings.Contains(p.Text, "Open them") {
+		if p := b.Shows(b.Get(at), "Cancelled"); strings.Contains(p.Text, "Open the other documents") {
 			t.Errorf("the page asks to look at documents that are not signed any more:\n%s", p.Text)
 		}
 	})

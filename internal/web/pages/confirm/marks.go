@@ -9,20 +9,26 @@ import (
 	"strconv"
 	"strings"
 
-	"tamga/internal/domain/confirm/what"
 	"tamga/internal/domain/fault"
 	"tamga/internal/web/pages/view"
 	"tamga/internal/web/rest"
 )
 
-// declinedIn returns the documents that the user has marked in a form.
+// declinedIn returns the documents that a form has listed and whose ticks the user has cleared. A form that lists none
+// declines none. A form lists two documents or more, so that a process of the previous release, which does not know these
+// fields, refuses them as repeated and does not sign what was declined. For the same reason a form of that release is refused here.
 func declinedIn(form rest.Form) (declined []int, err error) {
-	for _, text := range form["declined"] {
+	if form["declined"] != nil {
+		return nil, fault.New(fault.InvalidParameters, "the page is older than this service: open the confirmation again")
+	}
+	for _, text := range form["listed"] {
 		i, err := strconv.Atoi(text)
-		if err != nil || len(declined) == what.MaxDocuments {
-			return nil, fault.New(fault.InvalidParameters, "declined: want indexes of documents")
+		if err != nil || i < 0 || i >= shownDocuments {
+			return nil, fault.New(fault.InvalidParameters, "listed: want indexes of documents of the page")
 		}
-		declined = append(declined, i)
+		if !slices.Contains(form["document"], text) {
+			declined = append(declined, i)
+		}
 	}
 	return declined, nil
 }
@@ -71,7 +77,7 @@ func (v *confirmView) mark(declined []int) {
 		}
 	}
 	v.Marked = strings.Join(marks, ".")
-	v.Marks = v.Open && (v.Passkey != "" || v.Code && !v.Device || len(v.Choices) > 0 && len(marks) > 0)
+	v.Marks = v.Open && len(v.Listed) > 1 && (v.Passkey != "" || v.Code && !v.Device || len(v.Choices) > 0 && len(marks) > 0)
 }
 
 // wrongCode is a fault about a code or a PIN. Its page is the confirmation with the documents that were

@@ -100,6 +100,13 @@ func TestEncryptForAnother(t *testing.T) {
 	if b.Find(page, chosen)[1] != id || b.Find(page, stored)[1] != file {
 		t.Errorf("a mistake loses a file or a person:\n%s", page.Text)
 	}
+	// A folder that is refused is read before the fields that follow it, and those are kept, too.
+	page = b.Upload("/encrypt", nil, pagetest.File{Field: "folder", Name: "a/" + strings.Repeat("b", 2000), Content: "1"}, pagetest.File{Field: "folder", Name: "a/c", Content: "2"},
+		pagetest.File{Field: "stored", Content: file}, pagetest.File{Field: "to", Content: id}, pagetest.File{Field: "ending", Content: ".enc"})
+	b.Is(page, 400, `id="file-problem"`, "path of a file in a folder", `value=".enc" selected`)
+	if b.Find(page, chosen)[1] != id || len(stored.FindAllStringSubmatch(page.Text, -1)) != 1 {
+		t.Errorf("a refused folder loses a file or a person, or is kept:\n%s", page.Text)
+	}
 	page = b.Shows(b.Upload("/encrypt", fields{"to": id, "stored": file, "protection": "kuznyechik", "ending": ".enc"},
 		pagetest.File{Field: "folder", Name: "Склад/a/чертёж.txt", Content: "a drawing"}, pagetest.File{Field: "folder", Name: "Склад/../../etc/passwd", Content: "a wrong path"}, pagetest.File{Field: "folder", Name: `Склад\b\чертёж.txt`, Content: "another"}),
 		"2 files are encrypted", "Акт.txt.enc", "Склад.zip.enc")

@@ -5,7 +5,6 @@ package encryption
 import (
 	"context"
 	"errors"
-	"path"
 	"slices"
 	"strings"
 
@@ -33,11 +32,7 @@ type storedFile struct {
 
 // describeFile returns a stored file for a form.
 func describeFile(info *document.Info) storedFile {
-	f := storedFile{ID: info.ID, Name: view.Visible(info.Name), Size: info.Size}
-	if ending := strings.TrimPrefix(path.Ext(info.Name), "."); len(ending) > 0 && len(ending) <= 5 && !strings.ContainsFunc(ending, func(r rune) bool { return r > '~' || r <= ' ' }) {
-		f.Kind = strings.ToUpper(ending)
-	}
-	return f
+	return storedFile{ID: info.ID, Name: view.Visible(info.Name), Size: info.Size, Kind: view.KindIn(info.Name)}
 }
 
 // upload is what a form has sent. Files are stored as soon as they are here.
@@ -73,6 +68,7 @@ func (a *API) read(ctx context.Context, docs *rest.Documents[*document.Intake], 
 	refused := 0 // more than a form takes
 	form := view.Upload[*document.Intake]{
 		Most: maxFields, Folder: "folder", At: a.Now(), Small: small,
+		Refuse: func(err error) error { return u.refuse(ofField{err, "file", ""}) },
 		Take: func(name string, content []byte) error {
 			if len(content) > 0 {
 				u.small = append(u.small, smallFile{name, content})

@@ -46,6 +46,7 @@ type command struct {
 	// unless it is looked at on a page of its own.
 	dialog, page bool
 	template     string // of the form; "": that of all commands
+	script       string // of the page; "": none
 	tab          string // end of the address of the page of a person that the command leads back to
 	// adds something new to the installation: the command is about no object.
 	adds bool
@@ -496,6 +497,7 @@ func (a *API) askCommand(ctx context.Context, d *command, o *object) (view.View,
 		}
 	}
 	shown := a.office(ctx, cmp.Or(d.template, "command"), d.titleKey(), "", v)
+	shown.Script = d.script
 	if v.Request != nil { // the list that it belongs to, wherever it is shown
 		for _, g := range shown.Side {
 			for i := range g.Tabs {

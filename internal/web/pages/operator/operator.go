@@ -8,11 +8,9 @@ import (
 	"slices"
 	"time"
 
-	"tamga/internal/domain/approval"
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/effect"
 	"tamga/internal/domain/fault"
-	"tamga/internal/domain/keys"
 	"tamga/internal/web/pages/view"
 	"tamga/internal/web/rest"
 )
@@ -201,12 +199,33 @@ func (a *API) side(ctx context.Context) []view.Group {
 	return groups
 }
 
+// mostCounted is what the list of pages counts to.
+const mostCounted = 99
+
+// Waits returns what waits for an operator, by the address of its page. Both are queries with a bound, so each page asks
+// again: a number that is kept would be wrong after the operator has answered.
+func (a *API) Waits(ctx context.Context, who audit.Principal) (map[string]view.Waits, error) {
+	var requests, changes view.Waits
+	err := view.Concurrently(
+		func() (err error) {
+			requests.N, requests.More, err = a.Keys.CountWaitingFor(ctx, who, mostCounted)
+			return err
+		},
+		func() error {
+			list, err := a.Approvals.List(ctx, who, "", mostCounted+1)
+			changes = view.Waits{N: min(len(list), mostCounted), More: len(list) > mostCounted}
+			return err
+		})
+	return map[string]view.Waits{"/operator/requests": requests, "/operator/approvals": changes}, err
+}
+
 // Routes returns the pages of operators.
 func (a *API) Routes() []rest.Route {
 	routes := []rest.Route{
 		view.Handle("GET /operator", "OperatorPage", Operator, a.operatorStart),
 		view.Handle("GET /operator/people", "GetUsers", Operator, a.people),
 		rest.Handle("GET /operator/people/export", "ExportUsers", Operator, a.exportPeople).Answering(rest.File{}),
+		view.Handle("POST "+proposalAt, "ProposeLogin", Operator, a.proposeLogin).Effects(effect.None),
 		view.Handle("GET /operator/people/bulk", "GetUsers", Operator, a.askBulk),
 		view.Handle("POST /operator/people/bulk", "ChangeUsers", Operator, a.doBulk).Effects(effect.None), // each command has its own
 		view.Handle("GET /operator/people/{id}", "GetUserById", Operator, a.person),
@@ -240,27 +259,13 @@ func (a *API) operatorStart(ctx context.Context, r struct {
 	Done string `query:"done"`
 }) (view.View, error) {
 	var s sections
-	who := rest.Caller(ctx)
-	var waiting []*keys.Request
-	var changes []approval.Request
-	err := view.Concurrently(
-		func() (err error) {
-			waiting, err = a.Keys.WaitingFor(ctx, who, 0, pageRows)
-			return err
-		},
-		func() (err error) {
-			changes, err = a.Approvals.List(ctx, who, "", pageRows)
-			return err
-		})
+	counts, err := a.Waits(ctx, rest.Caller(ctx))
 	if err != nil {
 		return view.View{}, err
 	}
 	facts := table{Title: "operator.waits", Facts: true}
-	for _, c := range []struct {
-		key, address string
-		n            int
-	}{{"operator.requests", "/operator/requests", len(waiting)}, {"operator.changes", "/operator/approvals", len(changes)}} {
-		facts.Rows = append(facts.Rows, row{Cells: []cell{{Key: c.key}, {Text: atMost(c.n, pageRows), Address: c.address}}})
+	for _, c := range []struct{ key, address string }{{"operator.requests", "/operator/requests"}, {"operator.changes", "/operator/approvals"}} {
+		facts.Rows = append(facts.Rows, row{Cells: []cell{{Key: c.key}, {Text: counts[c.address].String(), Address: c.address}}})
 	}
 	s.Tables = append(s.Tables, facts)
 	return a.office(ctx, "sections", "operator.title", r.Done, s), nil

@@ -589,9 +589,11 @@ func TestOperatorRequests(t *testing.T) {
 		if len(links) != 1 {
 			t.Fatalf("the list has %d links:\n%s", len(links), p.Text)
 		}
-		if p := foreign.Shows(foreign.Get("/operator/requests"), "No request waits"); list.MatchString(p.Text) {
-			t.Error("an operator of another group sees the request")
+		if p := foreign.Shows(foreign.Get("/operator/requests"), "No request waits"); list.MatchString(p.Text) || strings.Contains(p.Text, `class="count"`) {
+			t.Error("an operator of another group sees the request, or its count")
 		}
+		// Every page of operators says how many wait.
+		b.Shows(b.Get("/operator/people"), `Requests <span class="count">1<span class="vh">`)
 		look := html.UnescapeString(links[0][1])
 		foreign.Is(foreign.Post(look, nil), 404)
 		// The operator sees all that is certified, and first what is not what the record says.

@@ -80,7 +80,7 @@ func (a *API) person(ctx context.Context, r onPerson) (view.View, error) {
 	for _, list := range [][]item{locked, held, requests, ways, certificates} {
 		v.Lead.Attention = append(v.Lead.Attention, list...)
 	}
-	v.Tabs[tabCertificates].Count, v.Tabs[tabDevices].Count = len(v.Lead.Certificates), devices
+	v.Tabs[tabCertificates].N, v.Tabs[tabDevices].N = len(v.Lead.Certificates), devices
 	return a.shown(ctx, v, r)
 }
 

@@ -121,12 +121,12 @@ func (a *API) record(ctx context.Context, id, at string) (v personView, info use
 	return v, info, view.Concurrently(
 		func() error {
 			list, err := a.Keys.List(ctx, info.ID)
-			v.Tabs[tabCertificates].Count = len(list)
+			v.Tabs[tabCertificates].N = len(list)
 			return err
 		},
 		func() error {
 			has, err := a.Devices.Info(ctx, who, info.ID)
-			v.Tabs[tabDevices].Count = len(has.Devices)
+			v.Tabs[tabDevices].N = len(has.Devices)
 			return err
 		})
 }
@@ -482,7 +482,7 @@ func (a *API) personRequests(ctx context.Context, _ audit.Principal, u user.Info
 		t.Rows = append(t.Rows, r)
 	}
 	waits := slices.ContainsFunc(list, func(q *keys.Request) bool { return q.Status == keys.Pending && q.Type == keys.ForCertificate })
-	if !waits && a.Keys.PINRules().Mode != keys.PINRequired {
+	if !waits && a.asksForOthers() {
 		t.Commands, err = a.acts(ctx, objectOf(u), "request-new")
 	}
 	return t, err

@@ -4,6 +4,7 @@ package operator
 
 import (
 	"context"
+	_ "embed" // for the script
 	"net/url"
 	"slices"
 	"strconv"
@@ -31,7 +32,7 @@ const (
 // besides is done by the commands of the person, each with its own rules.
 func (a *API) registration() command {
 	return command{
-		name: "new", template: "register", adds: true, operation: "RegisterUser", effects: does(effect.GivesAccess),
+		name: "new", template: "register", script: registerScript, adds: true, operation: "RegisterUser", effects: does(effect.GivesAccess),
 		fields: []field{{name: "surname"}, {name: "given"}, {name: "position"}, {name: "login", hint: "field.hint.login"}, {name: "phone"}, {name: "email"},
 			{name: "sure", kind: kindMany, choices: []pick{{Value: "yes", Key: "register.sure"}}}},
 		more: func(ctx context.Context, _ *object) ([]field, error) {
@@ -41,6 +42,40 @@ func (a *API) registration() command {
 		blames: a.blameRegistration,
 		do:     a.register,
 	}
+}
+
+// proposalAt is the address of the form of a registration with a login proposed. Its page is the one of the form.
+const proposalAt = "/operator/people/new/do/login"
+
+// registerScript proposes a login as soon as the name is typed.
+//
+//go:embed register.js
+var registerScript string
+
+// proposeLogin returns the form of a registration as it was sent, with a free login made of the name.
+func (a *API) proposeLogin(ctx context.Context, r struct{ Body rest.Form }) (view.View, error) {
+	login, err := a.People.ProposeLogin(ctx, rest.Caller(ctx), r.Body.Get("surname"), r.Body.Get("given"))
+	if err != nil {
+		return view.View{}, err
+	}
+	d := a.commandsByName["new"]
+	asked, err := a.askCommand(ctx, d, &object{back: "/operator/people"})
+	if err != nil {
+		return view.View{}, err
+	}
+	r.Body["login"] = []string{login}
+	fill(&asked, d, r.Body)
+	page := asked.Content.(operatorView)
+	form := page.Page.(commandView)
+	form.Here = "/operator/people/new"
+	i := slices.IndexFunc(form.Fields, func(f shownField) bool { return f.Name == "login" })
+	form.Fields[i].Hint = view.VisitorOf(ctx).Words.Text("register.proposed")
+	if login == "" {
+		form.Fields[i].Hint = view.VisitorOf(ctx).Words.Text("register.proposed_none")
+	}
+	page.Page = form
+	asked.Content = page
+	return asked, nil
 }
 
 // Ways to give a person the first password, besides none.
@@ -81,10 +116,13 @@ func (a *API) firstMethods() field {
 	return f
 }
 
-// firstCertificate asks whether a certificate is requested at once. Where each key has a PIN, only its person requests one.
+// asksForOthers reports whether operators request certificates for people. Where each key has a PIN, only its person does.
+func (a *API) asksForOthers() bool { return a.Keys.PINRules().Mode != keys.PINRequired }
+
+// firstCertificate asks whether a certificate is requested at once.
 func (a *API) firstCertificate() field {
 	f := field{name: "certificate", kind: kindMany}
-	if a.Keys.PINRules().Mode != keys.PINRequired {
+	if a.asksForOthers() {
 		f.choices = []pick{{Value: "yes", Key: "register.asks"}}
 	}
 	return f

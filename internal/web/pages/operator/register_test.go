@@ -38,6 +38,15 @@ func TestRegistration(t *testing.T) {
 	p = b.Shows(b.Post(at, url.Values{"surname": {"Котова"}, "given": {"Вера"}, "login": {"kotova"}, "group": {"Default"}, "certificate": {"yes"}}), "The person is registered", "Request a certificate</h3>")
 	b.Shows(b.Get(b.Find(p, regexp.MustCompile(`href="(/operator/people/[0-9a-f-]{36})"`))[1]+"/certificates"), "Котова Вера", "/certificate-hold?of=")
 
+	// A free login is proposed, and the form keeps the rest.
+	const propose = at + "/do/login"
+	p = b.Shows(b.Post(propose, url.Values{"surname": {"Лебедева"}, "given": {"Ольга"}, "position": {"Бухгалтер"}, "methods": {"mydss"}}), `value="o.lebedeva"`, "Made from the name and free", `value="Бухгалтер"`, `value="mydss" checked`, `action="`+at+`"`)
+	b.Safe(p)
+	b.Shows(b.Post(propose, url.Values{"surname": {"李"}}), "No login could be made")
+	demo := pagetest.New(t, w.Server)
+	demo.SignIn("/start", w.Dev.User.Login, w.Dev.User.Password)
+	demo.Is(demo.Post(propose, url.Values{"surname": {"Лебедева"}}), 403)
+
 	// What another person has is said at its field, with the person.
 	form.Set("login", "other")
 	form.Set("phone", "")

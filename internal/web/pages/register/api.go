@@ -46,6 +46,11 @@ type Deps struct {
 	Documents    Documents
 	Certificates view.Certificates
 	Verifier     Verifier // nil: nothing is verified
+	MostVerified int64    // bytes of the documents that are verified at once
+	// Verified verifies copies of signed documents and returns the page of the results.
+	Verified func(ctx context.Context, copies []view.Copy) (view.View, error)
+	// PDF prints a document for people.
+	PDF func(language, title string, at time.Time, lines []view.Line) ([]byte, error)
 	// Proof returns the proof of a confirmation as JSON. The fault is object_not_found.
 	Proof func(ctx context.Context, who audit.Principal, id string) (any, error)
 	Now   func() time.Time
@@ -65,6 +70,7 @@ func (a *API) Routes() []rest.Route {
 		view.Handle("GET /signatures", "SignaturesPage", rest.SignedIn, a.list),
 		rest.Handle("GET /signatures/export", "ExportSignatures", rest.SignedIn, a.export).Answering(rest.File{}),
 		view.Handle("GET /signatures/{operation}/{document}", "SignaturePage", rest.SignedIn, a.one),
+		view.Handle("POST /signatures/do/verify", "VerifySignaturesAgain", rest.SignedIn, a.verifyChosen),
 		view.Handle("POST /signatures/{operation}/{document}/do/verify", "VerifySignatureAgain", rest.SignedIn, a.verify),
 		rest.Handle("GET /signatures/{operation}/proof.json", "DownloadProof", rest.SignedIn, a.proof).Answering(rest.File{}).Exact(),
 	}

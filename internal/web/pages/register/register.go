@@ -94,6 +94,8 @@ type listView struct {
 	Next         string // address of older entries, "" for none
 	Partial      bool   // the search looked at a part of the log
 	CSV, XLSX    string // addresses of files
+	PDF          string
+	Verifies     bool // marked signatures can be verified together
 	Problem      string
 	More         bool // the conditions are not empty
 }
@@ -101,7 +103,8 @@ type listView struct {
 // operationView is an operation with the documents that it has signed.
 type operationView struct {
 	ID          string
-	At          time.Time
+	Day         string // of the operation, if the one above it is of another day
+	Clock       string // time of the day, with its zone
 	Certificate string
 	Confirmed   string
 	Client      string
@@ -111,6 +114,7 @@ type operationView struct {
 // documentView is a row of the register.
 type documentView struct {
 	Name, Digest, Type string
+	Mark               string // value of the box that marks it, "" for one that cannot be verified
 	Page               string // address, "" for a signature without an operation
 	File               string // address of the signed document, "" if it is not stored any more
 	Until              time.Time
@@ -119,6 +123,7 @@ type documentView struct {
 func (a *API) list(ctx context.Context, r form) (view.View, error) {
 	w := view.VisitorOf(ctx).Words
 	v := listView{Form: &r, More: r.Since+r.Until+r.Certificate+r.Method != ""}
+	v.Verifies = a.Verifier != nil
 	shown := func() view.View {
 		return view.View{Template: "register/list", Title: "signatures.title", Content: v}
 	}
@@ -147,6 +152,8 @@ func (a *API) list(ctx context.Context, r form) (view.View, error) {
 	v.CSV = "/signatures/export?" + values.Encode()
 	values.Set("format", "xlsx")
 	v.XLSX = "/signatures/export?" + values.Encode()
+	values.Set("format", "pdf")
+	v.PDF = "/signatures/export?" + values.Encode()
 	q, err := r.query(w, a.Now())
 	var list []signing.Signature
 	var before int64
@@ -164,13 +171,19 @@ func (a *API) list(ctx context.Context, r form) (view.View, error) {
 		return view.View{}, err
 	}
 	v.Total = len(list)
+	day := ""
 	for i := range list {
 		s := &list[i]
 		n := len(v.Operations)
 		if n == 0 || s.Operation == "" || v.Operations[n-1].ID != s.Operation {
-			v.Operations = append(v.Operations, operationView{
-				ID: s.Operation, At: s.At, Certificate: names.of(w, s.Certificate), Confirmed: confirmedBy(w, s), Client: a.Clients.Named(w, s.ClientID).Name,
-			})
+			o := operationView{
+				ID: s.Operation, Clock: w.Clock(s.At), Certificate: names.of(w, s.Certificate), Confirmed: confirmedBy(w, s), Client: a.Clients.Named(w, s.ClientID).Name,
+			}
+			if of := w.Day(s.At); of != day {
+				day = of
+				o.Day = of + ", " + w.Text("register.day."+strconv.Itoa(int(s.At.In(w.Location()).Weekday())))
+			}
+			v.Operations = append(v.Operations, o)
 			n++
 		}
 		d, err := a.row(ctx, s)
@@ -202,6 +215,9 @@ func (a *API) row(ctx context.Context, s *signing.Signature) (d documentView, er
 	info, err := a.info(ctx, s.Result)
 	if info != nil {
 		d.File, d.Until = "/signed/document/"+info.ID, info.Expires
+		if a.Verifier != nil && d.Page != "" {
+			d.Mark = s.Operation + "/" + s.Document
+		}
 	}
 	return d, err
 }
@@ -270,8 +286,62 @@ var columns = []string{
 	"register.at", "register.document", "register.size", "register.hash", "register.digest", "register.certificate", "register.type", "register.confirmed", "register.client", "register.operation",
 }
 
+// maxPrinted is how many signatures a PDF has: each takes lines, and not a row.
+const maxPrinted = 1_000
+
+// printed returns the register as a PDF.
+func (a *API) printed(ctx context.Context, f *form, rows [][]string) (rest.File, error) {
+	w, who, now := view.VisitorOf(ctx).Words, rest.Caller(ctx), a.Now()
+	lines := []view.Line{{Kind: "title", Text: w.Text("register.title")}, {Kind: "note", Text: w.Text("register.printed", who.Login, w.When(now), len(rows)-1)}}
+	if conditions := f.conditions(w); conditions != "" {
+		lines = append(lines, view.Line{Kind: "note", Text: conditions})
+	}
+	for _, row := range rows[1:] {
+		lines = append(lines, view.Line{Kind: "heading", Text: view.Visible(row[1])})
+		for i, text := range row {
+			if i != 1 && text != "" {
+				lines = append(lines, view.Line{Kind: "fact", Label: rows[0][i], Text: view.Visible(text)})
+			}
+		}
+	}
+	text, err := a.PDF(w.Language, w.Text("register.title"), now, lines)
+	return rest.File{Content: bytes.NewReader(text), Name: "signatures.pdf", Type: "application/pdf"}, err
+}
+
+// conditions returns the search in words, "" for none.
+func (f *form) conditions(w *view.Words) string {
+	var list []string
+	if f.Text != "" {
+		list = append(list, w.Text("register.search")+": "+view.Visible(f.Text))
+	}
+	if f.Period != "" && f.Period != "all" {
+		list = append(list, w.TextOr("register.period."+f.Period, ""))
+	}
+	if f.Since != "" {
+		list = append(list, w.Text("register.since")+": "+f.Since)
+	}
+	if f.Until != "" {
+		list = append(list, w.Text("register.until")+": "+f.Until)
+	}
+	if f.Certificate != "" {
+		list = append(list, w.Text("register.certificate")+": № "+f.Certificate)
+	}
+	if f.Method != "" {
+		way := w.TextOr("confirm.way."+f.Method, f.Method)
+		if f.Method == signing.Unconfirmed {
+			way = w.Text("register.unconfirmed")
+		}
+		list = append(list, w.Text("register.confirmed")+": "+way)
+	}
+	return strings.Join(list, ". ")
+}
+
 func (a *API) export(ctx context.Context, r form) (rest.File, error) {
 	w := view.VisitorOf(ctx).Words
+	most := maxExport
+	if r.Format == "pdf" {
+		most = maxPrinted
+	}
 	q, err := r.query(w, a.Now())
 	if err != nil {
 		return rest.File{}, err
@@ -294,15 +364,15 @@ func (a *API) export(ctx context.Context, r form) (rest.File, error) {
 		for i := range list {
 			s := &list[i]
 			size := ""
-			if s.Operation != "" {
+			if s.Type != "" {
 				size = strconv.FormatInt(s.Size, 10)
 			}
 			rows = append(rows, []string{
 				w.Moment(s.At), cmp.Or(s.Name, w.Text("register.nameless")), size, s.HashName, s.Digest, names.of(w, s.Certificate), s.Type, confirmedBy(w, s), a.Clients.Named(w, s.ClientID).Name, s.Operation,
 			})
 		}
-		if len(rows) > maxExport {
-			return rest.File{}, fault.Newf(fault.TooLarge, "a file has at most %d signatures: choose a shorter period", maxExport)
+		if len(rows)-1 > most {
+			return rest.File{}, fault.Newf(fault.TooLarge, "a file has at most %d signatures: choose a shorter period", most)
 		}
 		if q.Before == before {
 			break
@@ -310,8 +380,11 @@ func (a *API) export(ctx context.Context, r form) (rest.File, error) {
 		q.Before = before
 	}
 	rest.Concerning(ctx, strconv.Itoa(len(rows)-1)+" signatures")
-	if r.Format == "xlsx" {
+	switch r.Format {
+	case "xlsx":
 		return view.XLSX("signatures.xlsx", rows)
+	case "pdf":
+		return a.printed(ctx, &r, rows)
 	}
 	return view.CSV("signatures.csv", rows)
 }
@@ -364,7 +437,7 @@ func (a *API) oneView(ctx context.Context, r ofSignature) (v oneView, err error)
 		}
 	}
 	if !found {
-		return v, fault.New(fault.NotFound, "the register has no signature of yours with this number")
+		return v, errNoSignature
 	}
 	rest.Concerning(ctx, "operation "+v.Operation)
 	names, err := a.names(ctx)
@@ -418,9 +491,87 @@ func (a *API) verify(ctx context.Context, r ofSignature) (view.View, error) {
 	return shownOne(v), nil
 }
 
+// verifyChosen verifies the stored documents of the marked signatures now, and shows the results together.
+func (a *API) verifyChosen(ctx context.Context, r struct {
+	Body rest.Form `many:"signature"`
+}) (view.View, error) {
+	chosen := r.Body["signature"]
+	switch {
+	case a.Verifier == nil:
+		return view.View{}, fault.New(fault.NotFound, "this installation verifies nothing")
+	case len(chosen) == 0:
+		return view.View{}, fault.New(fault.InvalidParameters, "mark the signatures to verify")
+	case len(chosen) > view.MaxFiles:
+		return view.View{}, fault.Newf(fault.InvalidParameters, "at most %d files are verified at once", view.MaxFiles)
+	}
+	operations := map[string][]signing.Signature{}
+	intakes := &copies{API: a, left: a.MostVerified}
+	var list []view.Copy
+	for _, mark := range chosen {
+		of, document, _ := strings.Cut(mark, "/")
+		if operations[of] == nil {
+			var err error
+			if operations[of], err = a.Register.Of(ctx, rest.Caller(ctx), of); err != nil {
+				return view.View{}, err
+			}
+		}
+		i := slices.IndexFunc(operations[of], func(s signing.Signature) bool { return s.Document == document })
+		if i < 0 {
+			return view.View{}, errNoSignature
+		}
+		c, err := intakes.of(ctx, &operations[of][i])
+		if err != nil {
+			return view.View{}, err
+		}
+		list = append(list, c)
+	}
+	rest.Concerning(ctx, strconv.Itoa(len(list))+" signatures")
+	return a.Verified(ctx, list)
+}
+
+var errNoSignature = fault.New(fault.NotFound, "the register has no signature of yours with this number")
+
+// copies makes copies of stored documents for one request.
+type copies struct {
+	*API
+	left int64           // bytes
+	room *signing.Intake // the first copy, whose limits all share
+}
+
+// of returns the copies for a signature. A document that is not stored any more has none.
+func (c *copies) of(ctx context.Context, s *signing.Signature) (out view.Copy, err error) {
+	out.Name = cmp.Or(s.Name, view.VisitorOf(ctx).Words.Text("register.nameless"))
+	if out.Content, out.Name, err = c.copy(ctx, s.Result, out.Name); err != nil || out.Content == nil || s.Original == s.Result {
+		return out, err
+	}
+	out.Original, out.Document, err = c.copy(ctx, s.Original, out.Name)
+	return out, err
+}
+
+// copy returns a copy of a stored document, nil if it is not stored any more, and its name.
+func (c *copies) copy(ctx context.Context, id, otherwise string) (*signing.Intake, string, error) {
+	info, err := c.info(ctx, id)
+	if err != nil || info == nil {
+		return nil, otherwise, err
+	}
+	if c.left -= info.Size; c.left < 0 {
+		return nil, otherwise, fault.Newf(fault.TooLarge, "the documents of these signatures have more than %d bytes together: mark fewer", c.MostVerified)
+	}
+	in, err := c.copyOf(ctx, id, c.room)
+	if fault.Is(err, fault.NotFound) { // it is deleted meanwhile
+		return nil, otherwise, nil
+	}
+	if err != nil {
+		return nil, otherwise, err
+	}
+	rest.Afterwards(ctx, in)
+	c.room = cmp.Or(c.room, in)
+	return in, cmp.Or(info.Name, otherwise), nil
+}
+
 // reports verifies the result of a signature, with its original if the signature is beside it.
 func (a *API) reports(ctx context.Context, s *signing.Signature) ([]signing.SignatureReport, error) {
-	content, err := a.copyOf(ctx, s.Result)
+	content, err := a.copyOf(ctx, s.Result, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -434,7 +585,7 @@ func (a *API) reports(ctx context.Context, s *signing.Signature) ([]signing.Sign
 	if f, refused := fault.As(err); !refused || !strings.Contains(f.Message, "OriginalDocument: is missing") {
 		return found, err
 	}
-	original, failed := a.copyOf(ctx, s.Original)
+	original, failed := a.copyOf(ctx, s.Original, content)
 	if failed != nil {
 		return nil, err
 	}
@@ -443,14 +594,19 @@ func (a *API) reports(ctx context.Context, s *signing.Signature) ([]signing.Sign
 	return a.Verifier.Verify(ctx, order)
 }
 
-// copyOf returns a stored document for the verification.
-func (a *API) copyOf(ctx context.Context, id string) (*signing.Intake, error) {
+// copyOf returns a stored document for the verification, within the limits of another one of the request; nil: it is the
+// first.
+func (a *API) copyOf(ctx context.Context, id string, beside *signing.Intake) (in *signing.Intake, err error) {
 	d, err := a.Documents.Open(ctx, rest.Caller(ctx), id)
 	if err != nil {
 		return nil, err
 	}
 	defer d.Close()
-	in, err := a.Verifier.NewIntake(ctx, rest.Caller(ctx))
+	if beside != nil {
+		in, err = beside.Sibling()
+	} else {
+		in, err = a.Verifier.NewIntake(ctx, rest.Caller(ctx))
+	}
 	if err != nil {
 		return nil, err
 	}

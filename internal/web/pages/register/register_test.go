@@ -5,6 +5,7 @@ package register_test
 import (
 	"archive/zip"
 	"encoding/csv"
+	"encoding/hex"
 	"encoding/json"
 	"html"
 	"io"
@@ -13,6 +14,8 @@ import (
 	"strings"
 	"testing"
 
+	"tamga/gost/streebog"
+	"tamga/internal/judge"
 	"tamga/internal/tamgatest"
 	"tamga/internal/tamgatest/pagetest"
 )
@@ -47,8 +50,15 @@ func TestRegister(t *testing.T) {
 	p.Confirms(pagetest.BitChangePIN)
 	p.Signed("POST", "/api/documents", p.Token(), tamgatest.Request([]byte("of a program"), "CAdES", 1, tamgatest.Parameters{"IsDetached": "True"}))
 
-	page = b.Shows(b.Get("/signatures"), "4 signatures", "Code by SMS: ***0078", "without a confirmation", "Document without a name", "Pages of this service", `aria-current="page"`)
+	page = b.Shows(b.Get("/signatures"), "4 signatures", "Code by SMS: ***0078", "without a confirmation", "Document without a name", "Verify marked", "Pages of this service", `aria-current="page"`)
 	b.Safe(page)
+	// The document of a signature of version 1 has a digest, a certificate and a type, and the page says what is missing.
+	direct := streebog.Sum256([]byte("of a program"))
+	text := hex.EncodeToString(direct[:])
+	b.Shows(page, "kept neither its name nor the file", text[:4]+" "+text[4:8]+" … "+text[60:])
+	if found := b.Shows(b.Get("/signatures?q=" + text)); !strings.Contains(found.Text, "1 signature<") || strings.Contains(found.Text, "the certificate is not named") {
+		t.Errorf("the digest of a signature of version 1 finds\n%s", found.Text)
+	}
 	all := records(page)
 	if len(all) != 3 {
 		t.Fatalf("the register has %q", all)
@@ -86,6 +96,18 @@ func TestRegister(t *testing.T) {
 		t.Errorf("the proof: %v, %+v", err, of)
 	}
 
+	// Marked signatures are verified together, those beside their documents with them.
+	marks := regexp.MustCompile(`name="signature" value="([^"]+)"`).FindAllStringSubmatch(b.Shows(b.Get("/signatures")).Text, -1)
+	if len(marks) != 3 {
+		t.Fatalf("%d signatures can be marked, want 3", len(marks))
+	}
+	chosen := url.Values{"signature": {marks[0][1], marks[1][1], marks[2][1]}}
+	page = b.Shows(b.Post("/signatures/do/verify", chosen), "3 files verified", "all signatures are valid", "Договор №17.txt.sig")
+	b.Safe(page)
+	b.Is(b.Post("/signatures/do/verify", nil), 400, "ark the signatures to verify")
+	b.Is(b.Post("/signatures/do/verify", url.Values{"signature": {tamgatest.Missing + "/" + tamgatest.Missing}}), 404)
+	b.Is(b.Post("/signatures/do/verify", url.Values{"signature": {strings.Split(marks[0][1], "/")[0] + "/x"}}), 404)
+
 	// Files for spreadsheets: no name is a formula.
 	file := b.Shows(b.Get("/signatures/export?format=csv"))
 	rows, err := csv.NewReader(strings.NewReader(strings.TrimPrefix(file.Text, "\ufeff"))).ReadAll()
@@ -105,6 +127,11 @@ func TestRegister(t *testing.T) {
 		t.Errorf("the workbook: %v, %s", err, text)
 	}
 
+	printed := b.Shows(b.Get("/signatures/export?format=pdf&method=otpviasms"))
+	if said := judge.PDFViewers(t).Text([]byte(printed.Text)); !strings.Contains(said, "=1+1.txt") || !strings.Contains(said, "Code by SMS: ***0078") || strings.Contains(said, "№17") || !strings.Contains(said, "Signatures: 1.") {
+		t.Errorf("the printed register:\n%s", said)
+	}
+
 	// A stored document has the digest that the store knows.
 	result := b.Find(b.Shows(b.Get(confirmed)), regexp.MustCompile(`href="/signed/document/([0-9a-f-]{36})"`))[1]
 	b.Shows(b.Upload("/sign", map[string]string{"certificate": "1", "stored": result, "format": "cades"}))
@@ -118,10 +145,12 @@ func TestRegister(t *testing.T) {
 		t.Error("a document that is gone is verified")
 	}
 	b.Is(b.Post(contract+"/do/verify", nil), 404)
+	b.Shows(b.Post("/signatures/do/verify", chosen), "The file is not stored here any more")
 	// No other user sees the register.
 	other := pagetest.New(t, p.Server)
 	other.Shows(other.SignIn("/start", p.Dev.Operator.Login, p.Dev.Operator.Password))
 	other.Shows(other.Get("/signatures"), "No signatures yet")
+	other.Is(other.Post("/signatures/do/verify", chosen), 404)
 	for _, address := range []string{contract, confirmed, strings.Join(strings.Split(confirmed, "/")[:3], "/") + "/proof.json"} {
 		other.Is(other.Get(address), 404)
 	}

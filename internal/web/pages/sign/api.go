@@ -110,6 +110,7 @@ func New(d Deps) *API { return &API{d} }
 func (a *API) Routes() []rest.Route {
 	routes := []rest.Route{
 		view.Handle("GET /sign", "SignPage", rest.SignedIn, a.signForm),
+		rest.Handle("GET "+marksAt+"{certificate}/{form}", "ShowMark", rest.SignedIn, a.mark).Answering(rest.File{}),
 		rest.HandleDocuments("POST /sign", "SignByPage", rest.SignedIn, a.Documents.NewIntake, a.sign).Answering(rest.Redirect{}).AtMost(a.MostSigned),
 		view.Handle("GET /signed", "SignedPage", rest.SignedIn, a.signed),
 		rest.Handle("POST /signed/do/keep", "KeepSignedByPage", rest.SignedIn, a.keepSigned).Answering(rest.Redirect{}),

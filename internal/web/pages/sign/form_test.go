@@ -4,7 +4,6 @@ package sign_test
 
 import (
 	"bytes"
-	"encoding/base64"
 	"html"
 	"image"
 	"image/png"
@@ -72,18 +71,17 @@ func TestMarkOfForm(t *testing.T) {
 	viewers := judge.PDFViewers(t)
 	var pictures []string
 	for _, form := range []string{"full", "compact"} {
-		found := regexp.MustCompile(`name="certificate" value="1"[^>]* data-` + form + `="data:image/svg(?:\+|&#43;)xml;base64,([^"]*)"`).FindStringSubmatch(p.Text)
-		if found == nil {
-			t.Fatalf("the form has no %s mark", form)
+		at := b.Find(p, regexp.MustCompile(`src="(/sign/marks/1/`+form+`)"`))[1]
+		svg := b.Shows(b.Get(at))
+		if svg.Header.Get("Content-Type") != "image/svg+xml" || !strings.Contains(p.Header.Get("Content-Security-Policy"), "/sign/marks/;") {
+			t.Errorf("%s: %v, %v", at, svg.Header, p.Header)
 		}
-		svg, err := base64.StdEncoding.DecodeString(html.UnescapeString(found[1]))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if pictures = append(pictures, string(svg)); !strings.Contains(string(svg), "<image ") {
+		if pictures = append(pictures, svg.Text); !strings.Contains(svg.Text, "<image ") {
 			t.Errorf("the %s mark has no logo", form)
 		}
 	}
+	b.Is(b.Get("/sign/marks/1/small"), 404, "this form of a mark")
+	b.Is(b.Get("/sign/marks/99/full"), 400, "no certificate of this number")
 	text := regexp.MustCompile(`<text [^>]*>([^<]*)</text>`)
 	for i, fields := range []map[string]string{
 		{"stamp_form": "full", "stamp_where": "auto"},

@@ -19,12 +19,8 @@ import (
 	"tamga/internal/web/rest"
 )
 
-// Line is a part of a printed document; package print has the kinds.
-type Line struct {
-	Kind, Label, Text string
-	Tone              string // good, bad or warn, of a verdict or a check
-	Picture           []byte // PNG, beside the text of a picture
-}
+// Line is a part of a printed document.
+type Line = view.Line
 
 const (
 	// maxPrinted is how many signatures a printed report has. The JSON report has all.

@@ -181,11 +181,13 @@ func (a *API) inWords(w *view.Words, r *report) result {
 	if r.Problem != "" {
 		say := speak.say(r.Problem, &signing.SignatureReport{}, &signing.Finding{})
 		out.Headline, out.Sentence, out.Mend = say.Head, say.Text, say.Mend
-		if r.Problem != "none" && r.Problem != "empty" { // they have headlines of their own
+		// Their headlines say what is the case, without a verdict.
+		own := r.Problem == "none" || r.Problem == "empty" || r.Problem == "gone"
+		if !own {
 			out.Headline = w.Text("verdict."+r.Verdict) + ": " + say.Head
 		}
 		out.Tag, out.Cause = w.Text("verdict."+r.Verdict), say.Head
-		if r.Problem == "none" || r.Problem == "empty" {
+		if own {
 			out.Tag, out.Cause = say.Head, say.Mend
 		}
 		return out

@@ -132,8 +132,7 @@ type signView struct {
 	Chosen       chosen
 	Stamp        []stampField
 	Places       []string
-	MarkForms    []markForm
-	Marks        map[int64]mark // by certificate
+	MarkForms    []signing.MarkForm
 	PDFScript    string
 	PDFWorker    string
 	Certificates []view.Certificate // usable ones, the last used first
@@ -177,15 +176,15 @@ func (a *API) signForm(ctx context.Context, r kept) (view.View, error) {
 	v := signView{
 		Certificates: slices.DeleteFunc(list, func(c view.Certificate) bool { return !c.Usable }), Formats: a.formChoices(ctx), Levels: levels[:1],
 		Life: a.Life, MaxFiles: MaxFiles, MaxBytes: view.Bytes(a.MostSigned), Stamp: r.place(), PDFScript: pdfjs.Main, PDFWorker: pdfjs.Worker,
-		Chosen: chosen{Format: r.Format, Level: r.Level, Service: r.Service, Attached: r.Attached, Stamp: r.Stamp, Where: stampPlaces[0], Word: r.Word, Mark: markForms[0].Name},
-		Places: stampPlaces, MarkForms: markForms,
+		Chosen: chosen{Format: r.Format, Level: r.Level, Service: r.Service, Attached: r.Attached, Stamp: r.Stamp, Where: stampPlaces[0], Word: r.Word},
+		Places: stampPlaces, MarkForms: a.markForms(),
 	}
 	if slices.Contains(stampPlaces, r.Where) {
 		v.Chosen.Where = r.Where
 	} else if r.Left != "" {
 		v.Chosen.Where = "hand"
 	}
-	if f, ok := formOfMark(r.Mark); ok {
+	if f := formOfMark(v.MarkForms, r.Mark); f != nil {
 		v.Chosen.Mark = f.Name
 	}
 	if v.Lacks, err = view.LackOf(ctx, a.Requests, v.Certificates); err != nil {
@@ -200,9 +199,6 @@ func (a *API) signForm(ctx context.Context, r kept) (view.View, error) {
 				v.Chosen.Certificate = chosen.ID
 			}
 		}
-	}
-	if v.Marks, err = a.marksOf(ctx, v.Certificates); err != nil {
-		return view.View{}, err
 	}
 	if err := a.describePINs(ctx, &v); err != nil {
 		return view.View{}, err
@@ -225,7 +221,7 @@ func (a *API) signForm(ctx context.Context, r kept) (view.View, error) {
 	if len(v.Services) > 0 {
 		v.Levels = levels
 	}
-	return view.View{Template: "sign/form", Title: "sign.title", Script: view.DropScript + view.UploadScript + previewScript + stampScript, Modules: pdfjs.Modules(a.Address), Content: v}, nil
+	return view.View{Template: "sign/form", Title: "sign.title", Script: view.DropScript + view.UploadScript + previewScript + stampScript, Modules: pdfjs.Modules(a.Address), Pictures: []string{a.Address + marksAt}, Content: v}, nil
 }
 
 // usedCookie is the name of the cookie with the certificate that the person used last.
@@ -535,7 +531,7 @@ type choices struct {
 
 func (a *API) choices(ctx context.Context, fields rest.Form) (c choices, err error) {
 	c = choices{forms: a.Forms, attached: fields.Get("attached") == "yes", certificate: fields.Get("certificate"), pin: fields.Get("pin")}
-	if c.stamp, err = stampOf(fields); err != nil {
+	if c.stamp, err = a.stampOf(fields); err != nil {
 		return c, err
 	}
 	if name := fields.Get("level"); name != "" {
@@ -601,7 +597,7 @@ func (c *choices) groups(files []upload, beside map[int]int) (list []*group, err
 			return nil, unsigned{error: err, files: namesAt(files, g.files)}
 		}
 	}
-	if c.stamp != nil && !slices.ContainsFunc(list, func(g *group) bool { return g.format.Marked }) {
+	if c.stamp != nil && !slices.ContainsFunc(list, func(g *group) bool { return len(g.format.Marks) > 0 }) {
 		return nil, fault.New(fault.InvalidSignatureParams, "only PDF signatures have a visible stamp: choose a PDF, or no stamp")
 	}
 	return list, nil
@@ -623,7 +619,7 @@ func (c *choices) params(f *signing.Form) (map[string]string, error) {
 	if c.level != signing.LevelBasic {
 		params["TSPAddress"] = c.service
 	}
-	if f.Marked {
+	if len(f.Marks) > 0 {
 		maps.Copy(params, c.stamp)
 	}
 	return params, nil

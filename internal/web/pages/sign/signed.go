@@ -207,15 +207,6 @@ func hint(w *view.Words, original, result string) string {
 	return w.Text("signed.inside")
 }
 
-// kindIn returns the ending of a name for a sign of its kind.
-func kindIn(name string) string {
-	ending := strings.TrimPrefix(path.Ext(name), ".")
-	if len(ending) > 5 || strings.ContainsFunc(ending, func(r rune) bool { return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
-		return ""
-	}
-	return strings.ToUpper(ending)
-}
-
 // shownOperation describes an operation and its documents.
 func shownOperation(w *view.Words, forms []signing.Form, o *operation.Operation) signedOperation {
 	s := signedOperation{ID: o.ID, State: "operation." + string(o.State)}
@@ -231,7 +222,7 @@ func shownOperation(w *view.Words, forms []signing.Form, o *operation.Operation)
 	}
 	for i := range o.Documents {
 		d := &o.Documents[i]
-		one := signedDocument{Name: view.Visible(d.OriginalName), Result: view.Visible(resultName(w, d.OriginalName, d.Name)), Kind: kindIn(d.OriginalName), Hint: hint(w, d.OriginalName, d.Name), RefID: d.RefID, State: "document.waits", way: d.Way}
+		one := signedDocument{Name: view.Visible(d.OriginalName), Result: view.Visible(resultName(w, d.OriginalName, d.Name)), Kind: view.KindIn(d.OriginalName), Hint: hint(w, d.OriginalName, d.Name), RefID: d.RefID, State: "document.waits", way: d.Way}
 		switch {
 		case d.Declined:
 			one.State = "document.declined"

@@ -3,11 +3,11 @@
 package sign
 
 import (
+	"bytes"
 	"context"
 	_ "embed" // for the script
 	"encoding/base64"
 	"encoding/json"
-	"html/template"
 	"maps"
 	"slices"
 	"strconv"
@@ -16,7 +16,6 @@ import (
 
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/signing"
-	"tamga/internal/web/pages/view"
 	"tamga/internal/web/rest"
 )
 
@@ -38,39 +37,45 @@ var stampFields = []stampField{
 	{"page", 1, 1, 1_000_000}, {"left", 15, 0, 5080}, {"bottom", 15, 0, 5080}, {"width", 70, 10, 5080},
 }
 
-// markForm is a form of the mark, with its ordinary size in millimetres.
-type markForm struct {
-	Name          string
-	Width, Height int
-}
-
-var markForms = []markForm{{"full", 70, 25}, {"compact", 60, 12}}
-
 // stampPlaces are the ways to find the place of a stamp: in free space, beside a word, or by hand.
 var stampPlaces = []string{"auto", "word", "hand"}
 
 // maxStampWord is the length of the word that a stamp may be beside, in characters.
 const maxStampWord = 100
 
-// formOfMark returns the form with a name, the full one for none, and false for an unknown one.
-func formOfMark(name string) (markForm, bool) {
-	if name == "" {
-		return markForms[0], true
+// markForms returns the forms of the mark of a signature, nil if the pages show none.
+func (a *API) markForms() []signing.MarkForm {
+	if at := a.marked(); at >= 0 {
+		return a.Forms[at].Marks
 	}
-	i := slices.IndexFunc(markForms, func(f markForm) bool { return f.Name == name })
-	if i < 0 {
-		return markForm{}, false
+	return nil
+}
+
+// marked returns the place of the way to sign that may have a mark, -1 for none.
+func (a *API) marked() int {
+	if a.Marks == nil {
+		return -1
 	}
-	return markForms[i], true
+	return slices.IndexFunc(a.Forms, func(f signing.Form) bool { return len(f.Marks) > 0 })
+}
+
+// formOfMark returns the form with a name, the first one for none, and nil for an unknown one.
+func formOfMark(forms []signing.MarkForm, name string) *signing.MarkForm {
+	for i := range forms {
+		if name == "" || forms[i].Name == name {
+			return &forms[i]
+		}
+	}
+	return nil
 }
 
 // stampOf returns the parameters of a visible stamp, nil if the person chose none.
-func stampOf(fields rest.Form) (map[string]string, error) {
+func (a *API) stampOf(fields rest.Form) (map[string]string, error) {
 	if fields.Get("stamp") != "yes" {
 		return nil, nil
 	}
-	form, ok := formOfMark(fields.Get("stamp_form"))
-	if !ok {
+	form := formOfMark(a.markForms(), fields.Get("stamp_form"))
+	if form == nil {
 		return nil, fault.New(fault.InvalidParameters, "stamp: this form of a mark is not known")
 	}
 	where := fields.Get("stamp_where")
@@ -117,46 +122,24 @@ func stampOf(fields rest.Form) (map[string]string, error) {
 // Marks draws marks; see [signing.Service.Marks].
 type Marks func(ctx context.Context, userID, certificate string, f *signing.Form, params ...map[string]string) ([][]byte, error)
 
-// mark is the address of the picture of a mark, by the name of its form.
-type mark map[string]template.URL
+// marksAt is where the pictures of marks are: a certificate and the name of a form follow.
+const marksAt = "/sign/marks/"
 
-// marksOf returns the marks of certificates, as a signature that is made now would have them. The mark of a certificate that
-// cannot sign any more is missing.
-func (a *API) marksOf(ctx context.Context, certificates []view.Certificate) (map[int64]mark, error) {
-	at := slices.IndexFunc(a.Forms, func(f signing.Form) bool { return f.Marked })
-	if a.Marks == nil || at < 0 {
-		return nil, nil
+// mark answers the mark of a certificate as a signature that is made now would have it.
+func (a *API) mark(ctx context.Context, r struct {
+	Certificate string `path:"certificate"`
+	Form        string `path:"form"`
+}) (rest.File, error) {
+	at, form := a.marked(), formOfMark(a.markForms(), r.Form)
+	if form == nil {
+		return rest.File{}, fault.New(fault.NotFound, "stamp: this form of a mark is not known")
 	}
 	f := &a.Forms[at]
-	params := make([]map[string]string, len(markForms))
-	for i, form := range markForms {
-		params[i] = maps.Clone(f.Params[signing.LevelBasic])
-		params[i]["PdfSignatureAppearance"] = base64.StdEncoding.EncodeToString([]byte(`{"Mark":"` + form.Name + `"}`))
+	params := maps.Clone(f.Params[signing.LevelBasic])
+	params["PdfSignatureAppearance"] = base64.StdEncoding.EncodeToString([]byte(`{"Mark":"` + form.Name + `"}`))
+	drawn, err := a.Marks(ctx, rest.Caller(ctx).UserID, r.Certificate, f, params)
+	if err != nil {
+		return rest.File{}, err
 	}
-	out, size := map[int64]mark{}, 0
-	for _, c := range certificates[:min(len(certificates), maxMarks)] {
-		drawn, err := a.Marks(ctx, rest.Caller(ctx).UserID, strconv.FormatInt(c.ID, 10), f, params...)
-		if _, refused := fault.As(err); refused {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		m := mark{}
-		for i, svg := range drawn {
-			size += len(svg)
-			m[markForms[i].Name] = template.URL("data:image/svg+xml;base64," + base64.StdEncoding.EncodeToString(svg)) // of our own making
-		}
-		if len(out) > 0 && size > maxMarkBytes { // the first one, which is chosen, has its mark
-			break
-		}
-		out[c.ID] = m
-	}
-	return out, nil
+	return rest.File{Content: bytes.NewReader(drawn[0]), Type: "image/svg+xml"}, nil
 }
-
-// Bounds of the marks in a form: of how many certificates, and bytes. A logo is in each.
-const (
-	maxMarks     = 20
-	maxMarkBytes = 512 << 10
-)

@@ -8,9 +8,8 @@ document.querySelectorAll("[data-place]").forEach(area => {
   const chosen = name => form.querySelector(`[name="${name}"]:checked`);
   // The server has drawn the marks: the mark of the chosen certificate is shown, also while it is dragged.
   const mark = () => {
-    const certificate = chosen("certificate");
     for (const image of form.querySelectorAll("[data-mark]")) {
-      image.src = certificate?.dataset[image.dataset.form || chosen("stamp_form").value] || "";
+      image.src = area.dataset.marks + chosen("certificate").value + "/" + (image.dataset.form || chosen("stamp_form").value);
     }
   };
   form.addEventListener("change", e => {

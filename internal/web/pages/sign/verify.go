@@ -181,7 +181,7 @@ func (a *API) verifyFiles(ctx context.Context, files []sent, password string) ([
 		}
 		list = append(list, r)
 	}
-	slices.SortStableFunc(list, func(x, y *report) int { return verdicts[y.Verdict] - verdicts[x.Verdict] })
+	sortReports(list)
 	return list, nil
 }
 
@@ -256,6 +256,46 @@ func (a *API) verifyOne(ctx context.Context, f, document *sent, password string)
 	}
 	r.Digest, err = a.digestOf(ctx, of)
 	return r, err
+}
+
+// VerifyCopies verifies copies of stored documents and returns the page of the results, what needs attention first.
+func (a *API) VerifyCopies(ctx context.Context, copies []view.Copy) (view.View, error) {
+	var list []*report
+	for i := range copies {
+		c := &copies[i]
+		f := sent{name: c.Name, content: c.Content}
+		if c.Content == nil {
+			list = append(list, &report{Name: c.Name, At: i, When: a.Now(), Verdict: indeterminate, Problem: "gone"})
+			continue
+		}
+		var err error
+		if f.kind, err = a.Verifier.TypeOf(f.content); err != nil {
+			return view.View{}, err
+		}
+		r := a.problem(&f, "none")
+		if f.kind != "" {
+			r, err = a.verifyOne(ctx, &f, nil, "")
+		}
+		if err == nil && r.needsDocument() && c.Original != nil {
+			r, err = a.verifyOne(ctx, &f, &sent{name: c.Document, content: c.Original}, "")
+		}
+		if err == nil && r.needsDocument() {
+			r.carry, err = carry(f.content)
+		}
+		if err != nil {
+			return view.View{}, err
+		}
+		r.At = i
+		list = append(list, r)
+	}
+	sortReports(list)
+	v, err := a.results(view.VisitorOf(ctx).Words, list, a.keeps(ctx))
+	return a.verifyPage(v), err
+}
+
+// sortReports puts what needs attention first.
+func sortReports(list []*report) {
+	slices.SortStableFunc(list, func(x, y *report) int { return verdicts[y.Verdict] - verdicts[x.Verdict] })
 }
 
 func (a *API) digestOf(ctx context.Context, content *signing.Intake) (string, error) {

@@ -36,14 +36,19 @@ func newFolder[S rest.Sink[S]](docs *rest.Documents[S], at time.Time) (*folder[S
 	return &folder[S]{at: at, content: content, zip: zip.NewWriter(content), taken: map[string]map[string]bool{}}, nil
 }
 
+// folderFault is a refusal of a folder. The rest of the form can be read.
+type folderFault struct{ error }
+
+func (f folderFault) Unwrap() error { return f.error }
+
 // add adds a file with the path that the browser has sent. No part of the path leads out of the folder.
 func (f *folder[S]) add(p *rest.Part) error {
 	sent := escaped.Replace(p.Path())
 	if f.files++; f.files > maxFolder {
-		return fault.Newf(fault.InvalidParameters, "a folder has at most %d files", maxFolder)
+		return folderFault{fault.Newf(fault.InvalidParameters, "a folder has at most %d files", maxFolder)}
 	}
 	if len(sent) > maxPath {
-		return fault.Newf(fault.InvalidParameters, "the path of a file in a folder has at most %d bytes", maxPath)
+		return folderFault{fault.Newf(fault.InvalidParameters, "the path of a file in a folder has at most %d bytes", maxPath)}
 	}
 	var parts []string
 	for part := range strings.FieldsFuncSeq(sent, func(r rune) bool { return r == '/' || r == '\\' }) {

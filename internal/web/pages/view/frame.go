@@ -15,6 +15,7 @@ import (
 	"html/template"
 	"io/fs"
 	"path"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -61,6 +62,7 @@ type View struct {
 	About    string   // before the title in the name of the window, where many pages have the same title; "": nothing
 	Script   string   // "": none
 	Modules  []string // addresses of scripts that the script may load: its modules and their worker
+	Pictures []string // addresses of pictures of the page, or what they begin with
 	Content  any
 
 	Main   string  // classes of the main part, such as "text" for a narrow column; see tamga.css
@@ -112,7 +114,21 @@ type Tab struct {
 	Icon         string
 	Here         bool // the person is on this page, or on one below it
 	Rest         bool // a phone has no place for it
-	Count        int  // that wait there
+	Waits             // there
+}
+
+// Waits is how many wait: N, or more.
+type Waits struct {
+	N    int
+	More bool // there are more than N, or may be
+}
+
+// String returns the number for people, "5" or "99+".
+func (w Waits) String() string {
+	if w.More {
+		return strconv.Itoa(w.N) + "+"
+	}
+	return strconv.Itoa(w.N)
 }
 
 // At returns the tab for a visitor at a path.
@@ -122,7 +138,7 @@ func (t Tab) At(path string) Tab {
 }
 
 // tabsFor returns the pages that the header leads to, and those of the menu of a person.
-func tabsFor(v *Visitor, who audit.Principal, waiting int) (shown, menu []Tab) {
+func tabsFor(v *Visitor, who audit.Principal, waiting Waits) (shown, menu []Tab) {
 	signedIn := who.Login != ""
 	add := func(to *[]Tab, when bool, t Tab) {
 		if when {
@@ -130,7 +146,7 @@ func tabsFor(v *Visitor, who audit.Principal, waiting int) (shown, menu []Tab) {
 		}
 	}
 	add(&shown, signedIn, Tab{Address: "/sign", Key: "sign.title", Icon: "sign"})
-	add(&shown, signedIn, Tab{Address: "/confirm", Key: "confirm.title", Icon: "confirm", Count: waiting})
+	add(&shown, signedIn, Tab{Address: "/confirm", Key: "confirm.title", Icon: "confirm", Waits: waiting})
 	add(&shown, v.Verifies, Tab{Address: "/verify", Key: "verify.title", Icon: "verify"})
 	add(&shown, signedIn, Tab{Address: "/signatures", Key: "signatures.title", Icon: "register"})
 	certificates := Tab{Address: "/certificates", Key: "certificates.title", Icon: "certificate", Rest: true}
@@ -177,14 +193,18 @@ func (v View) Render(ctx context.Context) (rest.Page, error) {
 		View: v, Words: w, Brand: visitor.Brand, Style: look.Style.Path, Favicon: look.Favicon, Manifest: ManifestPath + w.Language, AppIcon: look.AppIcons[0].Path, Script: template.JS(v.script()), Title: w.Text(v.Title), Login: who.Login,
 		Name: who.Login, Here: visitor.Here, Request: rest.RequestID(ctx),
 	}
-	waiting := 0
+	var about About
 	if who.UserID != "" && who.Login != "" && visitor.Person != nil {
-		var name string
-		name, waiting = visitor.Person(ctx, who)
-		f.Name = cmp.Or(Visible(strings.Join(strings.Fields(name), " ")), who.Login)
+		about = visitor.Person(ctx, who)
+		f.Name = cmp.Or(Visible(strings.Join(strings.Fields(about.Name), " ")), who.Login)
+	}
+	for _, g := range f.Side {
+		for i := range g.Tabs {
+			g.Tabs[i].Waits = about.Office[g.Tabs[i].Address]
+		}
 	}
 	f.Initials = Initials(f.Name)
-	f.Tabs, f.Menu = tabsFor(visitor, who, waiting)
+	f.Tabs, f.Menu = tabsFor(visitor, who, about.Waiting)
 	var text bytes.Buffer
 	err := w.templates[v.Template]().ExecuteTemplate(&text, "frame", f)
 	return rest.Page{Content: bytes.NewReader(w.timesIn(text.Bytes())), Policy: v.policy(visitor.Address)}, err
@@ -245,6 +265,9 @@ func (v View) policy(address string) string {
 	p := "default-src 'none'; base-uri 'none'; frame-ancestors 'none'; form-action 'self'; style-src 'self'; img-src data:"
 	for _, icon := range look.AppIcons { // that an app is installed with
 		p += " " + address + icon.Path
+	}
+	for _, address := range v.Pictures {
+		p += " " + address
 	}
 	p += "; manifest-src " + address + ManifestPath
 	p += "; script-src " + rest.ContentHash(v.script())

@@ -5,6 +5,7 @@ package view
 import (
 	"encoding/hex"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 	"unicode"
@@ -75,6 +76,15 @@ func hidden(r rune) bool {
 		return false
 	}
 	return !strings.ContainsRune("\n\r\t", r) && (unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co))
+}
+
+// KindIn returns the ending of the name of a file for a sign of its kind, "" for none.
+func KindIn(name string) string {
+	ending := strings.TrimPrefix(path.Ext(name), ".")
+	if len(ending) > 5 || strings.ContainsFunc(ending, func(r rune) bool { return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+		return ""
+	}
+	return strings.ToUpper(ending)
 }
 
 // partsOf returns the values of an attribute of a name in the form of RFC 4514.

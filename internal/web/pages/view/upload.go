@@ -3,6 +3,7 @@
 package view
 
 import (
+	"errors"
 	"io"
 	"strings"
 	"time"
@@ -39,9 +40,14 @@ type Upload[S rest.Sink[S]] struct {
 	Small  string    // field for small files
 	// Take gets each file of Small.
 	Take func(name string, content []byte) error
+	// Refuse keeps the refusal of files that are too many, so that the fields after them are read; nil: reading ends with it.
+	// A folder of which a file is refused is left out.
+	Refuse func(err error) error
 
-	left   int64
-	folder *folder[S]
+	left    int64
+	folder  *folder[S]
+	dropped bool // the folder is left out
+	full    bool // files are left out
 }
 
 // Read reads the form.
@@ -59,7 +65,7 @@ func (u *Upload[S]) Read(parts rest.Parts, docs *rest.Documents[S]) (rest.Form, 
 			}
 			return fields, u.Each(u.Folder, u.folder.name+".zip", u.folder.content)
 		case err == nil && p.FileName != "":
-			err = u.file(p, docs)
+			err = u.keepOn(u.file(p, docs))
 		case err == nil:
 			var text string
 			text, err = u.text(p)
@@ -71,6 +77,24 @@ func (u *Upload[S]) Read(parts rest.Parts, docs *rest.Documents[S]) (rest.Form, 
 			return nil, err
 		}
 	}
+}
+
+// keepOn returns an error of a file unless the rest of the form can be read. Each refusal is kept once.
+func (u *Upload[S]) keepOn(err error) error {
+	_, ofFolder := errors.AsType[folderFault](err)
+	if u.Refuse == nil || !ofFolder && !rest.Full(err) {
+		return err
+	}
+	said := u.full
+	if ofFolder {
+		u.folder, u.dropped, said = nil, true, false
+	} else {
+		u.full = true
+	}
+	if said {
+		return nil
+	}
+	return u.Refuse(err)
 }
 
 // text reads a part that stays in memory. The number of parts has a limit, but it is that of documents, which are not
@@ -95,6 +119,9 @@ func (u *Upload[S]) file(p *rest.Part, docs *rest.Documents[S]) (err error) {
 		}
 		return u.Take(baseName(p.FileName), []byte(content))
 	case u.Folder != "" && p.Name == u.Folder:
+		if u.dropped {
+			return nil
+		}
 		if u.folder == nil {
 			if u.folder, err = newFolder(docs, u.At); err != nil {
 				return err

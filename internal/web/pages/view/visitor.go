@@ -21,10 +21,17 @@ type Visitor struct {
 	Verifies bool   // there is a page that verifies
 	Session  Session
 	Sessions Authenticator
-	// Person returns the name of a person for the header, "" for none, and how many confirmations wait for an answer.
-	Person func(ctx context.Context, who audit.Principal) (name string, waiting int)
+	// Person returns what the frame of a page says of a person.
+	Person func(ctx context.Context, who audit.Principal) About
 	// State returns the state of what a page waits for; nil: pages do not wait.
 	State func(ctx context.Context, t waiting.Topic) (string, error)
+}
+
+// About is what the frame of a page says of a person.
+type About struct {
+	Name    string           // "" for none
+	Waiting Waits            // confirmations that wait for an answer
+	Office  map[string]Waits // what waits for an operator, by the address of its page; nil beside other pages
 }
 
 // Authenticator knows whose a session is.
