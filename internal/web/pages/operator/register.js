@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Proposes a login as soon as the name is typed, while the person has typed no other.
 (() => {
 	const form = document.querySelector("[data-propose]");
