@@ -429,8 +429,8 @@ func (a *API) confirmView(w *view.Words, r *confirm.Record, c *confirm.Content) 
 	v.Cut = max(len(f.Documents)-shownDocuments, 0)
 	for way, indexes := range documents {
 		for n, i := range indexes {
-			if i >= shownDocuments {
-				continue
+			if len(v.Listed) == shownDocuments {
+				break
 			}
 			d := &f.Documents[i]
 			shown := confirmDocument{

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"tamga/internal/domain/confirm/what"
 	"tamga/internal/domain/fault"
 	"tamga/internal/web/pages/view"
 	"tamga/internal/web/rest"
@@ -21,9 +22,9 @@ func declinedIn(form rest.Form) (declined []int, err error) {
 	if form["declined"] != nil {
 		return nil, fault.New(fault.InvalidParameters, "the page is older than this service: open the confirmation again")
 	}
-	for _, text := range form["listed"] {
+	for n, text := range form["listed"] {
 		i, err := strconv.Atoi(text)
-		if err != nil || i < 0 || i >= shownDocuments {
+		if err != nil || i < 0 || i >= what.MaxDocuments || n == shownDocuments {
 			return nil, fault.New(fault.InvalidParameters, "listed: want indexes of documents of the page")
 		}
 		if !slices.Contains(form["document"], text) {
@@ -42,7 +43,7 @@ func confirmAgain(id string, declined []int, others bool) rest.Redirect {
 	}
 	var marks []string
 	for _, i := range declined {
-		if i >= 0 && i < shownDocuments && len(marks) < shownDocuments {
+		if i >= 0 && i < what.MaxDocuments && len(marks) < shownDocuments {
 			marks = append(marks, strconv.Itoa(i))
 		}
 	}

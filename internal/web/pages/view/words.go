@@ -341,7 +341,7 @@ func (w *Words) timeIn(form string, t time.Time, clock string) string {
 
 // Clock returns the time of the day for people, with the zone of the reader.
 func (w *Words) Clock(t time.Time) string {
-	return t.In(w.Location()).Format("15:04") + " " + w.zoneName(t)
+	return t.In(w.Location()).Format("15:04") + "\u00a0" + w.zoneName(t)
 }
 
 // Day returns the day of a time for people, in the zone of the reader.
