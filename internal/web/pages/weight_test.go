@@ -18,7 +18,9 @@ const heaviest = 100_000
 // loaded are the files that a page loads: stylesheets, pictures, scripts. What an app is installed with does not count:
 // browsers load it after the page, or when a person installs the app.
 var (
-	loaded    = regexp.MustCompile(`<(?:link|img|script|source)[^>]* (?:href|src)="([^"]+)"`)
+	loaded = regexp.MustCompile(`<(?:link|img|script|source)[^>]* (?:href|src)="([^"]+)"`)
+	// Pictures that are lazy are in a folded part, and loaded when it is opened.
+	lazy      = regexp.MustCompile(`<img [^>]*loading="lazy"[^>]*>`)
 	installed = regexp.MustCompile(`<link rel="(?:manifest|apple-touch-icon)" [^>]*>`)
 )
 
@@ -36,7 +38,7 @@ func TestWeight(t *testing.T) {
 			t.Errorf("%s is compressed", p.At)
 		}
 		total, requests := len(p.Text), 0
-		for _, m := range loaded.FindAllStringSubmatch(installed.ReplaceAllString(p.Text, ""), -1) {
+		for _, m := range loaded.FindAllStringSubmatch(lazy.ReplaceAllString(installed.ReplaceAllString(p.Text, ""), ""), -1) {
 			if strings.HasPrefix(m[1], "data:") {
 				continue
 			}

@@ -190,7 +190,7 @@ func (a *API) confirmList(ctx context.Context, r struct {
 	if next != "" {
 		v.Next = "/confirm?after=" + next
 	}
-	return view.View{Template: "confirm/list", Title: "confirm.title", Content: v}, nil
+	return view.View{Template: "confirm/list", Title: "confirm.title", Main: "text", Content: v}, nil
 }
 
 // confirmView is one record.
