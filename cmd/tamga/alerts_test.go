@@ -21,7 +21,7 @@ import (
 )
 
 // sampleLine is a line of a scrape: a series and its value.
-var sampleLine = regexp.MustCompile(`(?m)^(tamga_(?:ready|disk_free_bytes)\{[^}]*)\} (\S+)$`)
+var sampleLine = regexp.MustCompile(`(?m)^(tamga_(?:ready|disk_free_bytes|audit_export_delay_seconds)\{[^}]*)\} (\S+)$`)
 
 // fires has promtool play a scrape for half an hour, and returns the alerts of the given names that fire.
 func fires(t *testing.T, scrape string, names []string) (firing []string) {
@@ -72,7 +72,7 @@ func TestAlerts(t *testing.T) {
 		t.Skip("promtool is not installed")
 	}
 	var names []string
-	for _, m := range regexp.MustCompile(`(?m)expr: tamga_(?:ready|disk)[^\n]*`).FindAllString(string(tamgatest.ReadFile(t, alertRules)), -1) {
+	for _, m := range regexp.MustCompile(`(?m)expr: (?:tamga_(?:ready|disk)|max\(tamga_audit)[^\n]*`).FindAllString(string(tamgatest.ReadFile(t, alertRules)), -1) {
 		rules := string(tamgatest.ReadFile(t, alertRules))
 		before := rules[:strings.Index(rules, m)]
 		names = append(names, strings.TrimSpace(before[strings.LastIndex(before, "alert: ")+7:]))
@@ -119,11 +119,13 @@ func TestAlerts(t *testing.T) {
 		"--set", "messages.push.webhook={url: 'http://"+nothing+"', secret_file: "+secret+"}",
 		"--set", "external=[{name: corp, title: Corp, issuer: 'http://"+nothing+"', client_id: tamga, claim: sub}]",
 		"--set", "evidence.tsp_services=[{name: main, url: 'http://"+nothing+"/tsp'}]",
+		"--set", "audit.export.address="+nothing, "--set", "audit.export.security=none",
 		"--set", "tracing.endpoint=http://"+nothing)
 	scrapeOf(q, `tamga_ready{name="",part="tls"} 1`) // the last of the first round
 	for _, c := range []struct{ line, alert string }{
 		{`part="mail"`, "TamgaMailDown"}, {`part="sms"`, "TamgaSMSDown"}, {`part="push"`, "TamgaPushDown"}, {`part="sign_in"`, "TamgaSignInProviderDown"},
 		{`part="stamps"`, "TamgaStampsDown"}, {`part="traces"`, "TamgaTracesDown"},
+		{`name="",part="audit_export"`, "TamgaAuditExportDown"}, {`name="entries",part="audit_export"`, "TamgaAuditExportDown"},
 	} {
 		var line string
 		for _, m := range sampleLine.FindAllStringSubmatch(scrapeOf(q, c.line), -1) {
@@ -138,8 +140,8 @@ func TestAlerts(t *testing.T) {
 			t.Errorf("%s: %q fire", c.alert, got)
 		}
 	}
-	for _, part := range []string{"mail", "sms", "push", "sign_in", "stamps", "traces"} {
-		if n := strings.Count(q.Logged(), `an outage begins" part=`+part+" "); n != 1 {
+	for _, part := range []string{"mail ", "sms ", "push ", "sign_in ", "stamps ", "traces ", "audit_export error", "audit_export name=entries "} {
+		if n := strings.Count(q.Logged(), `an outage begins" part=`+part); n != 1 {
 			t.Errorf("%s: %d lines of the beginning", part, n)
 		}
 	}
@@ -149,6 +151,7 @@ func TestAlerts(t *testing.T) {
 		{`tamga_ready{name="soft",part="holder"} 0`, "TamgaKeysDown"}, {`tamga_ready{name="",part="clock"} 0`, "TamgaClockWrong"},
 		{`tamga_ready{name="CA ocsp.example.org",part="revocation"} 0`, "TamgaRevocationDown"}, {`tamga_ready{name="",part="tls"} 0`, "TamgaTLSEnded"},
 		{`tamga_ready{name="sweeping messages",part="task"} 0`, "TamgaTaskFails"}, {`tamga_disk_free_bytes{name="blob_dir"} 1048576`, "TamgaDiskLow"},
+		{`tamga_audit_export_delay_seconds{name=""} 700`, "TamgaAuditExportLate"},
 	} {
 		if got := fires(t, c.line+"\n", names); !slices.Equal(got, []string{c.alert}) {
 			t.Errorf("%s: %q fire", c.alert, got)

@@ -26,7 +26,7 @@ import (
 
 // Dependency is a service in the network that the installation needs for a part of its work.
 type Dependency struct {
-	Part    string // mail, sms, push, sign_in, stamps, revocation or traces
+	Part    string // mail, sms, push, sign_in, stamps, revocation, audit_export or traces
 	Name    string // "" unless there may be several
 	Setting string // that names the service
 	Check   func(ctx context.Context) error
@@ -90,6 +90,11 @@ func (b *Base) Dependencies() ([]Dependency, error) {
 				list = append(list, Dependency{"revocation", a.Name + " " + u.Host, fmt.Sprintf("certificates.authorities[%d].certificates_file", i), reach(address)})
 			}
 		}
+	}
+	if d, ok, err := b.exportDependency(); err != nil {
+		return nil, err
+	} else if ok {
+		list = append(list, d)
 	}
 	if c.Tracing.Endpoint != "" {
 		pool, err := roots(c, c.Tracing.AuthoritiesFile)

@@ -39,7 +39,8 @@ func Inspect(c *config.Config) (faults []error) {
 		add(err)
 	}
 	if c.TLS.CertificateFile != "" && c.TLS.KeyFile != "" {
-		add(inspectTLS(c))
+		_, err := keyPair(c, "tls", c.TLS.CertificateFile, c.TLS.KeyFile)
+		add(err)
 	}
 	secret("database_password_file", c.DatabasePasswordFile)
 	for i, client := range c.Clients {
@@ -54,6 +55,9 @@ func Inspect(c *config.Config) (faults []error) {
 		add(inspectDir("blob_dir", c.Path(c.BlobDir)))
 	}
 	secret("operations.callbacks.secret_file", c.Operations.Callbacks.SecretFile)
+	if _, err := collector(c, ""); err != nil {
+		add(err)
+	}
 	add(inspectDir("spool_dir", c.Path(c.SpoolDir)))
 	if file, ok := strings.CutPrefix(c.Database, "sqlite:"); ok {
 		add(inspectDir("database", filepath.Dir(c.Path(file))))
@@ -134,28 +138,26 @@ func named(setting string, err error) error {
 	return err
 }
 
-// inspectTLS reads the certificate and the key of TLS.
-func inspectTLS(c *config.Config) error {
+// keyPair reads a certificate and its key. section is the place of both settings.
+func keyPair(c *config.Config, section, certificateFile, keyFile string) (pair tls.Certificate, err error) {
 	var texts [2][]byte
 	var faults []error
 	for i, f := range []struct{ setting, file string }{
-		{"tls.certificate_file", c.Path(c.TLS.CertificateFile)}, {"tls.key_file", secretPath(c, c.TLS.KeyFile)},
+		{section + ".certificate_file", c.Path(certificateFile)}, {section + ".key_file", secretPath(c, keyFile)},
 	} {
 		var err error
 		if texts[i], err = os.ReadFile(f.file); err != nil {
 			faults = append(faults, fmt.Errorf("%s: %w", f.setting, err))
 		}
 	}
+	defer clear(texts[1])
 	if len(faults) > 0 {
-		clear(texts[1])
-		return errors.Join(faults...)
+		return pair, errors.Join(faults...)
 	}
-	_, err := tls.X509KeyPair(texts[0], texts[1])
-	clear(texts[1])
-	if err != nil {
-		return fmt.Errorf("tls: %s and %s do not belong together: %s", c.TLS.CertificateFile, c.TLS.KeyFile, strings.TrimPrefix(err.Error(), "tls: "))
+	if pair, err = tls.X509KeyPair(texts[0], texts[1]); err != nil {
+		return pair, fmt.Errorf("%s: %s and %s do not belong together: %s", section, certificateFile, keyFile, strings.TrimPrefix(err.Error(), "tls: "))
 	}
-	return nil
+	return pair, nil
 }
 
 // inspectDir checks a directory that the program makes if it is missing.

@@ -86,7 +86,7 @@ var (
 
 // Describe implements prometheus.Collector.
 func (s *state) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{waitingDesc, oldestDesc, poolDesc, poolWaits, poolWaitTime, commitQueue, commitBatches, commitUnits, certificateEnd, userEnds, tokenKeyMade, backupTaken, holderReady, closedDesc} {
+	for _, d := range []*prometheus.Desc{waitingDesc, oldestDesc, poolDesc, poolWaits, poolWaitTime, commitQueue, commitBatches, commitUnits, certificateEnd, userEnds, tokenKeyMade, backupTaken, holderReady, closedDesc, exportLag, exportDelay} {
 		out <- d
 	}
 }
@@ -152,6 +152,7 @@ func (s *state) Collect(out chan<- prometheus.Metric) {
 		delay = max(0, s.services.DB.Now().Sub(s.figures.Oldest).Seconds())
 	}
 	gauge(oldestDesc, delay)
+	s.collectExport(gauge)
 	closed := 0.0
 	if s.figures.Closed {
 		closed = 1

@@ -107,11 +107,11 @@ func (b *Base) AuthorityPath(ctx context.Context) ([]*x509gost.Certificate, erro
 
 // readCertificate reads the certificate and the key of TLS.
 func readCertificate(c *config.Config) (*tls.Certificate, error) {
-	if err := inspectTLS(c); err != nil {
+	cert, err := keyPair(c, "tls", c.TLS.CertificateFile, c.TLS.KeyFile)
+	if err != nil {
 		return nil, err
 	}
-	cert, err := tls.LoadX509KeyPair(c.Path(c.TLS.CertificateFile), secretPath(c, c.TLS.KeyFile))
-	return &cert, err
+	return &cert, nil
 }
 
 // withReloaded returns c with the settings that a reload reads, taken from another configuration.

@@ -13,6 +13,7 @@ import (
 
 	"tamga/internal/adapter/blob"
 	"tamga/internal/adapter/store"
+	"tamga/internal/domain/audit"
 	"tamga/internal/domain/authority"
 	"tamga/internal/domain/document"
 	"tamga/internal/domain/signin"
@@ -37,7 +38,8 @@ type Server struct {
 	readiness  *rest.Readiness
 	refusals   *rest.Gatherer
 	operations *signing.Operations
-	tasks      []task // run every minute
+	exporter   *audit.Exporter // nil: there is no collector of audit entries
+	tasks      []task          // run every minute
 	closed     *closed
 	clients    *signin.Clients
 	flush      func() error // sends the traces that wait
@@ -194,7 +196,10 @@ func (m *serverMaker) makeCallers(context.Context) (err error) {
 	return nil
 }
 
-func (m *serverMaker) listTasks(context.Context) error {
+func (m *serverMaker) listTasks(context.Context) (err error) {
+	if m.server.exporter, err = m.Services.exporter(); err != nil {
+		return err
+	}
 	m.server.tasks = []task{
 		{"sweeping codes of contacts", m.Contacts.Sweep},
 		{"sweeping messages", m.Messages.Sweep},

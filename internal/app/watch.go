@@ -89,6 +89,13 @@ func (w *Watch) mark(p part, err error) (now partState, say bool, was error) {
 	return *s, say, was
 }
 
+// forget removes a part: another process may see it now.
+func (w *Watch) forget(p part) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.parts, p)
+}
+
 // partNow is a part with what is known about it.
 type partNow struct {
 	part

@@ -360,6 +360,8 @@ type Config struct {
 		// `json` or `text`.
 		Format string `yaml:"format" default:"json" oneof:"text json"`
 	} `yaml:"log"`
+	// Copies of the audit log.
+	Audit Audit `yaml:"audit"`
 	// Traces of requests, by OpenTelemetry.
 	Tracing Tracing `yaml:"tracing"`
 	// How long a server still accepts requests after `SIGTERM` while `/readyz` answers 503, so that
@@ -640,6 +642,7 @@ func (c *Config) Validate(types []string) error {
 	faults = append(faults, c.checkBucket()...)
 	faults = append(faults, c.checkOperations(types)...)
 	faults = append(faults, c.Evidence.check()...)
+	faults = append(faults, c.Audit.Export.check()...)
 	return errors.Join(faults...)
 }
 

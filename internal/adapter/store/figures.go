@@ -24,6 +24,11 @@ type Figures struct {
 	Backup time.Time
 	// TokenKey is when the newest key was made that signs tokens; zero without one.
 	TokenKey time.Time
+	// Exported reports whether an export of the audit log has begun. ExportLag is how far its position is behind the newest
+	// entry, and ExportOldest the time of the first entry after it.
+	Exported     bool
+	ExportLag    int64
+	ExportOldest time.Time
 }
 
 // EndingWithin are the times of Figures.Ending.
@@ -45,11 +50,13 @@ func (db *DB) Figures(ctx context.Context) (Figures, error) {
 			WHERE i.not_after > $2 AND i.not_after <= $%d AND i.revoked_at = 0`, len(args)))
 	}
 	f, _, err := one(ctx, db, func(r row) (f Figures, err error) {
-		err = r.Scan(&f.Messages, &f.Dead, &f.Callbacks, &f.Operations, &f.Confirmations, (*timeField)(&f.Oldest), &f.Closed, (*timeField)(&f.TokenKey), (*timeField)(&f.Backup), &f.Ending[0], &f.Ending[1], &f.Ending[2])
+		err = r.Scan(&f.Messages, &f.Dead, &f.Callbacks, &f.Operations, &f.Confirmations, (*timeField)(&f.Oldest), &f.Closed, (*timeField)(&f.TokenKey), (*timeField)(&f.Backup), &f.Exported, &f.ExportLag, (*timeField)(&f.ExportOldest), &f.Ending[0], &f.Ending[1], &f.Ending[2])
 		return f, err
 	}, "SELECT "+count("outbox WHERE state = 'pending'")+", "+count("outbox WHERE state = 'dead'")+", "+count("outbox WHERE state = 'pending' AND channel = 'Callback'")+", "+
 		count("operations WHERE keep_until = 0")+", "+count("confirmations WHERE ended_at = 0")+
-		", (SELECT COALESCE(MIN(due_at), 0) FROM (SELECT due_at FROM outbox WHERE state = 'pending' ORDER BY id LIMIT 100) AS first), EXISTS (SELECT 1 FROM restores WHERE released_at = 0), (SELECT COALESCE(MAX(created_at), 0) FROM signing_keys), (SELECT COALESCE(MAX(taken_at), 0) FROM backups)"+ending, args...)
+		", (SELECT COALESCE(MIN(due_at), 0) FROM (SELECT due_at FROM outbox WHERE state = 'pending' ORDER BY id LIMIT 100) AS first), EXISTS (SELECT 1 FROM restores WHERE released_at = 0), (SELECT COALESCE(MAX(created_at), 0) FROM signing_keys), (SELECT COALESCE(MAX(taken_at), 0) FROM backups)"+
+		", EXISTS (SELECT 1 FROM audit_exports), COALESCE((SELECT MAX(id) FROM audit), 0) - COALESCE((SELECT MAX(position) FROM audit_exports), 0)"+
+		", COALESCE((SELECT at FROM audit WHERE id > (SELECT MAX(position) FROM audit_exports) ORDER BY id LIMIT 1), 0)"+ending, args...)
 	return f, err
 }
 

@@ -23,6 +23,7 @@ import (
 	"tamga/internal/adapter/store"
 	"tamga/internal/app"
 	"tamga/internal/cli"
+	"tamga/internal/config"
 	"tamga/internal/domain/user"
 	"tamga/internal/domain/vault"
 	"tamga/internal/files"
@@ -441,6 +442,29 @@ func (e *examination) messages(ctx context.Context, name cli.Word) {
 	}
 }
 
+// auditExport looks for audit entries that the collector does not get. Whether it is reachable is a check of the network.
+func (e *examination) auditExport(ctx context.Context, name cli.Word) {
+	export := &e.conf.Audit.Export
+	if export.Address == "" {
+		return
+	}
+	before := len(e.findings)
+	if host, _, err := net.SplitHostPort(export.Address); err == nil && export.Security == "none" && !config.IsLoopback(host) {
+		e.warn(name, cli.Say("set audit.export.security: tls, and take entries by TLS at the collector"), "audit entries pass the network to %s in the clear", export.Address)
+	}
+	f, err := e.services.DB.Figures(ctx)
+	if err != nil {
+		e.fault(name, cli.Say("correct the cause that the message names"), "%v", err)
+		return
+	}
+	if f.Exported && !f.ExportOldest.IsZero() && e.services.DB.Now().Sub(f.ExportOldest) > 10*time.Minute {
+		e.warn(name, cli.Say("see whether the service runs, and why the collector takes no entries"), "the collector lacks %d audit entries, the first of %s", f.ExportLag, f.ExportOldest.UTC().Format(time.RFC3339))
+	}
+	if len(e.findings) == before {
+		e.ok(name, "audit entries go to %s", export.Address)
+	}
+}
+
 // operators checks that there are enough operators.
 func (e *examination) operators(ctx context.Context, name cli.Word) {
 	list, _, err := operators(ctx, e.services)
@@ -478,19 +502,20 @@ func (e *examination) operators(ctx context.Context, name cli.Word) {
 
 // dependencyRemedies are what to do about a service in the network, by its part.
 var dependencyRemedies = map[string]cli.Sentence{
-	"mail":       cli.Say("start the mail server, or correct messages.mail: address, security, user and password; messages wait meanwhile"),
-	"sms":        cli.Say("start the message centre, or correct messages.sms: its address, system_id and password; messages wait meanwhile"),
-	"push":       cli.Say("let this machine reach the push service, or correct messages.push; messages wait meanwhile"),
-	"sign_in":    cli.Say("start the identity provider, or correct its issuer in external; users with a login there cannot sign in"),
-	"stamps":     cli.Say("check the name, the firewall and evidence.proxy; certificates and stamps need the service"),
-	"revocation": cli.Say("check the name, the firewall and evidence.proxy; certificates and stamps need the service"),
-	"traces":     cli.Say("start the collector of traces, or correct tracing.endpoint; traces are lost meanwhile"),
+	"mail":         cli.Say("start the mail server, or correct messages.mail: address, security, user and password; messages wait meanwhile"),
+	"sms":          cli.Say("start the message centre, or correct messages.sms: its address, system_id and password; messages wait meanwhile"),
+	"push":         cli.Say("let this machine reach the push service, or correct messages.push; messages wait meanwhile"),
+	"sign_in":      cli.Say("start the identity provider, or correct its issuer in external; users with a login there cannot sign in"),
+	"stamps":       cli.Say("check the name, the firewall and evidence.proxy; certificates and stamps need the service"),
+	"revocation":   cli.Say("check the name, the firewall and evidence.proxy; certificates and stamps need the service"),
+	"audit_export": cli.Say("check the collector of audit entries, audit.export.address, audit.export.security and audit.export.authorities_file; entries are kept and delivered later"),
+	"traces":       cli.Say("start the collector of traces, or correct tracing.endpoint; traces are lost meanwhile"),
 }
 
 // dependencyNames are the services for people.
 var dependencyNames = map[string]cli.Word{
 	"mail": "the mail server", "sms": "the SMS service", "push": "the push service", "sign_in": "the identity provider", "stamps": "the time-stamp service",
-	"revocation": "OCSP or revocation lists", "traces": "the collector of traces",
+	"revocation": "OCSP or revocation lists", "audit_export": "the collector of audit entries", "traces": "the collector of traces",
 }
 
 // network reaches what the installation needs in the network, all at once.
@@ -514,7 +539,7 @@ func (e *examination) network(ctx context.Context, name cli.Word) {
 			e.warn(name, cli.Say("check the name, the proxy in front and its certificate"), "this service at its public address: %v", err)
 		case d.Part == "mail" && strings.Contains(err.Error(), "STARTTLS"):
 			e.fault(name, cli.Say("switch STARTTLS on at the mail server, or set messages.mail.security: tls, or none for a server on this machine"), "%s: %v", d.Setting, err)
-		case slices.Contains([]string{"mail", "sms", "push", "sign_in"}, d.Part):
+		case slices.Contains([]string{"mail", "sms", "push", "sign_in", "audit_export"}, d.Part):
 			e.fault(name, dependencyRemedies[d.Part], "%s %s (%s): %v", dependencyNames[d.Part], d.Name, d.Setting, err)
 		default:
 			e.warn(name, dependencyRemedies[d.Part], "%s %s (%s): %v", dependencyNames[d.Part], d.Name, d.Setting, err)

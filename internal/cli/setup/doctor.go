@@ -84,6 +84,7 @@ var checks = []struct {
 	{"documents", true, (*examination).documents},
 	{"authorities", true, (*examination).authorities},
 	{"messages", true, (*examination).messages},
+	{"audit export", true, (*examination).auditExport},
 	{"operators", true, (*examination).operators},
 	{"network", true, (*examination).network},
 }

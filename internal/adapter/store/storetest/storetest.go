@@ -40,6 +40,7 @@ var suite = []struct {
 	{"Policies", testPolicies},
 	{"TSPServices", testTSPServices},
 	{"Audit", testAudit},
+	{"AuditExport", testAuditExport},
 	{"Authority", testAuthority},
 	{"Keys", testKeys},
 	{"Requests", testRequests},
