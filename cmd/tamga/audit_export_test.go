@@ -69,7 +69,7 @@ func TestAuditExport(t *testing.T) {
 			}
 			var q *tamgatest.Server
 			if c.together {
-				q = p.Another()
+				q = another(p)
 				work(q)
 			}
 			r.Start()
@@ -77,7 +77,7 @@ func TestAuditExport(t *testing.T) {
 			work(p)
 			p.Kill()
 			if q == nil {
-				q = p.Another()
+				q = another(p)
 			}
 			work(q)
 			db, err := store.Open(t.Context(), store.Options{URL: database, Limits: store.CommandLimits})
@@ -184,4 +184,14 @@ func certificateForLoopback(t *testing.T) (certificate, key string) {
 	dir := t.TempDir()
 	return tamgatest.WriteFile(t, filepath.Join(dir, "collector.pem"), string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: raw}))),
 		tamgatest.WriteFile(t, filepath.Join(dir, "collector.key"), string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: bytes})))
+}
+
+// another is a further server over the installation of p, whose sign-ins reach it at its own address.
+func another(p *tamgatest.Server, more ...string) *tamgatest.Server {
+	p.T.Helper()
+	q := p.Another(more...)
+	own := *p.Dev
+	own.TokenURL = strings.Replace(own.TokenURL, p.URL, q.URL, 1)
+	q.Dev = &own
+	return q
 }
