@@ -22,7 +22,7 @@
 # Programs of other projects check our output: OpenSSL with gost-engine, Bouncy Castle, xmllint,
 # xmlsec, Santuario (in the JDK), qpdf, MuPDF, poppler, Ghostscript, LibreOffice. iText, PDFBox and
 # pdf-lib change our documents. Other such programs are the peers of our protocols: PostgreSQL,
-# PgBouncer, HAProxy, GnuTLS, rsyslog, Kannel, an SMPP centre, readers of QR codes, OATH tools and identity
+# PgBouncer, HAProxy, GnuTLS, rsyslog, OpenLDAP, Kannel, an SMPP centre, readers of QR codes, OATH tools and identity
 # providers, and systemd, skopeo, umoci and shells read our packages.
 # Chromium and axe-core judge the pages. They are Debian packages, npm packages, Go programs, and
 # xmlsec built with GOST from Debian's source. If run as root, this script installs the missing
@@ -88,6 +88,8 @@ needed=(
   umoci:/usr/bin/umoci
   chromium:/usr/bin/chromium
   prometheus:/usr/bin/promtool
+  slapd:/usr/sbin/slapd
+  ldap-utils:/usr/bin/ldapmodify
   rsyslog:/usr/sbin/rsyslogd
   rsyslog-gnutls:/usr/lib/x86_64-linux-gnu/rsyslog/lmnsd_gtls.so
   rsyslog-openssl:/usr/lib/x86_64-linux-gnu/rsyslog/lmnsd_ossl.so

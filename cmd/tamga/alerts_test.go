@@ -121,6 +121,7 @@ func TestAlerts(t *testing.T) {
 		"--set", "evidence.tsp_services=[{name: main, url: 'http://"+nothing+"/tsp'}]",
 		"--set", "audit.export.address="+nothing, "--set", "audit.export.security=none",
 		"--set", "tracing.endpoint=http://"+nothing)
+	q.Token()                                        // an audit entry to deliver
 	scrapeOf(q, `tamga_ready{name="",part="tls"} 1`) // the last of the first round
 	for _, c := range []struct{ line, alert string }{
 		{`part="mail"`, "TamgaMailDown"}, {`part="sms"`, "TamgaSMSDown"}, {`part="push"`, "TamgaPushDown"}, {`part="sign_in"`, "TamgaSignInProviderDown"},
@@ -151,6 +152,7 @@ func TestAlerts(t *testing.T) {
 		{`tamga_ready{name="soft",part="holder"} 0`, "TamgaKeysDown"}, {`tamga_ready{name="",part="clock"} 0`, "TamgaClockWrong"},
 		{`tamga_ready{name="CA ocsp.example.org",part="revocation"} 0`, "TamgaRevocationDown"}, {`tamga_ready{name="",part="tls"} 0`, "TamgaTLSEnded"},
 		{`tamga_ready{name="sweeping messages",part="task"} 0`, "TamgaTaskFails"}, {`tamga_disk_free_bytes{name="blob_dir"} 1048576`, "TamgaDiskLow"},
+		{`tamga_ready{name="corp",part="directory"} 0`, "TamgaDirectoryDown"},
 		{`tamga_audit_export_delay_seconds{name=""} 700`, "TamgaAuditExportLate"},
 	} {
 		if got := fires(t, c.line+"\n", names); !slices.Equal(got, []string{c.alert}) {

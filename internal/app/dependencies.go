@@ -26,7 +26,7 @@ import (
 
 // Dependency is a service in the network that the installation needs for a part of its work.
 type Dependency struct {
-	Part    string // mail, sms, push, sign_in, stamps, revocation, audit_export or traces
+	Part    string // mail, sms, push, sign_in, stamps, revocation, audit_export, directory or traces
 	Name    string // "" unless there may be several
 	Setting string // that names the service
 	Check   func(ctx context.Context) error
@@ -91,6 +91,11 @@ func (b *Base) Dependencies() ([]Dependency, error) {
 			}
 		}
 	}
+	directories, err := b.directoryDependencies()
+	if err != nil {
+		return nil, err
+	}
+	list = append(list, directories...)
 	if d, ok, err := b.exportDependency(); err != nil {
 		return nil, err
 	} else if ok {

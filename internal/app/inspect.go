@@ -93,6 +93,10 @@ func Inspect(c *config.Config) (faults []error) {
 		_, err := provider(c, i, time.Now, nil)
 		add(err)
 	}
+	for i := range c.Directories {
+		_, err := ldapDirectory(c, i)
+		add(err)
+	}
 	add(inspectTemplates(c))
 	_, err = readLogo(c)
 	add(err)

@@ -15,6 +15,7 @@ import (
 	"tamga/internal/adapter/store"
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/authority"
+	"tamga/internal/domain/directory"
 	"tamga/internal/domain/document"
 	"tamga/internal/domain/signin"
 	"tamga/internal/domain/signing"
@@ -39,11 +40,13 @@ type Server struct {
 	refusals   *rest.Gatherer
 	operations *signing.Operations
 	exporter   *audit.Exporter // nil: there is no collector of audit entries
-	tasks      []task          // run every minute
-	closed     *closed
-	clients    *signin.Clients
-	flush      func() error // sends the traces that wait
-	audited    []string     // see AuditedOperations
+	// directories are synchronized in the background.
+	directories []*directory.Service
+	tasks       []task // run every minute
+	closed      *closed
+	clients     *signin.Clients
+	flush       func() error // sends the traces that wait
+	audited     []string     // see AuditedOperations
 }
 
 // NewServer puts the web interfaces on one server. services must have been opened ForServer. It
@@ -198,6 +201,9 @@ func (m *serverMaker) makeCallers(context.Context) (err error) {
 
 func (m *serverMaker) listTasks(context.Context) (err error) {
 	if m.server.exporter, err = m.Services.exporter(); err != nil {
+		return err
+	}
+	if m.server.directories, err = m.Services.Directories(); err != nil {
 		return err
 	}
 	m.server.tasks = []task{

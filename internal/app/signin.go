@@ -74,8 +74,13 @@ func newIdentity(base *Base, tokens *token.Service) (*signin.Service, error) {
 		return nil, err
 	}
 	db := store.Tokens{DB: base.DB}
+	directories, err := base.directories()
+	if err != nil {
+		return nil, err
+	}
 	deps := signin.Deps{
-		Store: db, Methods: db, Codes: db, Visits: db, Sessions: base.Sessions, Cancels: base.Confirm, Tokens: tokens, Passwords: base.passwords, Providers: providers, Now: base.DB.Now, Rand: rand.Reader,
+		Directories: directories,
+		Store:       db, Methods: db, Codes: db, Visits: db, Sessions: base.Sessions, Cancels: base.Confirm, Tokens: tokens, Passwords: base.passwords, Providers: providers, Now: base.DB.Now, Rand: rand.Reader,
 		Reach: base.reach, Contacts: base.Contacts, Devices: base.Devices, Messages: base.Messages, Printer: base.printer,
 		Vault: base.ring, Oath: base.Oath, Steps: base.Confirm,
 	}

@@ -17,7 +17,7 @@ type task struct {
 	do   func(context.Context) error
 }
 
-// work delivers messages and audit entries, carries out operations and runs the tasks until ctx ends. It does nothing
+// work delivers messages and audit entries, carries out operations, synchronizes directories and runs the tasks until ctx ends. It does nothing
 // while the service is closed.
 func (s *Server) work(ctx context.Context) {
 	if !s.closed.wait(ctx) {
@@ -30,6 +30,9 @@ func (s *Server) work(ctx context.Context) {
 		s.refusals.Run(ctx, func(err error) { s.services.log.Error("writing refused sign-ins to the audit log", "error", err) })
 	})
 	delivering.Go(func() { s.operations.Run(ctx) })
+	for _, d := range s.directories {
+		delivering.Go(func() { d.Run(ctx) })
+	}
 	if s.exporter != nil {
 		delivering.Go(func() { s.exporter.Run(ctx) })
 	}

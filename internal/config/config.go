@@ -171,6 +171,9 @@ type Config struct {
 	// Other identity providers that users may sign in at by OpenID Connect or SAML
 	// ([below](#other-identity-providers)).
 	External []External `yaml:"external"`
+	// Directories of the organization (LDAP, Active Directory) whose people are users
+	// ([how it works](users.md#directories)).
+	Directories []Directory `yaml:"directories"`
 	// Validity of tokens and of the keys that sign them.
 	Tokens struct {
 		// Validity of an access token. Existing clients expect the default.
@@ -631,6 +634,7 @@ func (c *Config) Validate(types []string) error {
 	faults = append(faults, c.checkHolders()...)
 	faults = append(faults, c.Oath.check(c.Messages.Title)...)
 	faults = append(faults, c.checkExternal()...)
+	faults = append(faults, c.checkDirectories()...)
 	faults = append(faults, c.Users.check()...)
 	faults = append(faults, c.Certificates.check()...)
 	faults = append(faults, c.checkMessages()...)

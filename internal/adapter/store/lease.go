@@ -24,6 +24,7 @@ var (
 	leasedPrepared   = leased{"prepared", []string{"id"}, "spent_at = 0"}
 	leasedAnswers    = leased{"answers", []string{"caller", "name"}, "done_at = 0"}
 	leasedMessages   = leased{"outbox", []string{"message_id"}, "state = 'pending'"}
+	leasedSyncs      = leased{"directory_syncs", []string{"directory"}, "due_at >= 0"}
 	leasedExports    = leased{"audit_exports", []string{"name"}, "position >= 0"}
 )
 

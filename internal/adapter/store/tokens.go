@@ -38,17 +38,21 @@ func (s Tokens) Atomic(ctx context.Context, set lock.Set, fn func(ctx context.Co
 // SetPassword implements signin.Store.
 func (s Tokens) SetPassword(ctx context.Context, userID, encoded string) error {
 	// Selected from users, so that an unknown user adds no row and breaks no reference.
-	n, err := s.exec(ctx, `INSERT INTO passwords (user_id, encoded) SELECT id, CAST($2 AS TEXT) FROM users WHERE id = $1
+	n, err := s.exec(ctx, `INSERT INTO passwords (user_id, encoded) SELECT id, CAST($2 AS TEXT) FROM users
+		WHERE id = $1 AND NOT EXISTS (SELECT 1 FROM directory_users d WHERE d.user_id = $1)
 		ON CONFLICT (user_id) DO UPDATE SET encoded = excluded.encoded`, userID, encoded)
-	if err == nil && n == 0 {
-		return session.ErrNotFound
+	if err != nil || n > 0 {
+		return err
 	}
-	return err
+	if _, linked, err := one(ctx, s.DB, scalar[int64], "SELECT 1 FROM directory_users WHERE user_id = $1", userID); err != nil || linked {
+		return cmp.Or(err, signin.ErrOfDirectory)
+	}
+	return session.ErrNotFound
 }
 
 // HasPassword implements signin.Store.
 func (s Tokens) HasPassword(ctx context.Context, userID string) (bool, error) {
-	_, found, err := one(ctx, s.DB, scalar[int64], "SELECT 1 FROM passwords WHERE user_id = $1", userID)
+	_, found, err := one(ctx, s.DB, scalar[int64], "SELECT 1 WHERE EXISTS (SELECT 1 FROM passwords WHERE user_id = $1) OR EXISTS (SELECT 1 FROM directory_users WHERE user_id = $1)", userID)
 	return found, err
 }
 
@@ -76,12 +80,12 @@ var secondStep = func() string {
 }()
 
 // credentials selects the columns that scanCredential scans.
-var credentials = "SELECT " + userColumns + `, COALESCE(p.encoded, ''), COALESCE(f.locked_until, 0), COALESCE(tf.locked_until, 0), ` + schemeColumns + `
-	FROM users u LEFT JOIN passwords p ON p.user_id = u.id LEFT JOIN user_failures f ON f.user_id = u.id
+var credentials = "SELECT " + userColumns + `, COALESCE(p.encoded, ''), COALESCE(d.directory, ''), COALESCE(d.dn, ''), COALESCE(f.locked_until, 0), COALESCE(tf.locked_until, 0), ` + schemeColumns + `
+	FROM users u LEFT JOIN passwords p ON p.user_id = u.id LEFT JOIN directory_users d ON d.user_id = u.id LEFT JOIN user_failures f ON f.user_id = u.id
 	LEFT JOIN trusted_user_failures tf ON tf.user_id = u.id`
 
 func scanCredential(r row) (c signin.Credential, err error) {
-	fields := append(userFields(&c.User), &c.Encoded, (*timeField)(&c.LockedUntil), (*timeField)(&c.TrustedLockedUntil))
+	fields := append(userFields(&c.User), &c.Encoded, &c.Directory, &c.DN, (*timeField)(&c.LockedUntil), (*timeField)(&c.TrustedLockedUntil))
 	err = r.Scan(append(fields, schemeFields(&c.Scheme)...)...)
 	return c, err
 }

@@ -51,6 +51,7 @@ type commands struct {
 	User      admin.User          `cmd:"" help:"Register, list, lock, unlock and delete users; set passwords; revoke tokens."`
 	Import    admin.Import        `cmd:"" help:"Import users, contacts and certificates from CSV or JSON."`
 	Group     admin.Group         `cmd:"" help:"Add, list, rename and delete groups of users."`
+	Directory admin.Directory     `cmd:"" help:"List and synchronize directories (LDAP, Active Directory), and unlink their users."`
 	Operator  admin.Operator      `cmd:"" help:"Add, list and delete operators, and set their groups and certificates."`
 	Cert      admin.Cert          `cmd:"" help:"Issue, list and revoke certificates of users."`
 	CA        admin.CA            `cmd:"" name:"ca" help:"List, export, renew and roll over the built-in authority."`

@@ -508,6 +508,7 @@ var dependencyRemedies = map[string]cli.Sentence{
 	"sign_in":      cli.Say("start the identity provider, or correct its issuer in external; users with a login there cannot sign in"),
 	"stamps":       cli.Say("check the name, the firewall and evidence.proxy; certificates and stamps need the service"),
 	"revocation":   cli.Say("check the name, the firewall and evidence.proxy; certificates and stamps need the service"),
+	"directory":    cli.Say("start a server of the directory, or correct servers, authorities_file, bind_dn and its password in directories; its people cannot sign in meanwhile"),
 	"audit_export": cli.Say("check the collector of audit entries, audit.export.address, audit.export.security and audit.export.authorities_file; entries are kept and delivered later"),
 	"traces":       cli.Say("start the collector of traces, or correct tracing.endpoint; traces are lost meanwhile"),
 }
@@ -515,7 +516,7 @@ var dependencyRemedies = map[string]cli.Sentence{
 // dependencyNames are the services for people.
 var dependencyNames = map[string]cli.Word{
 	"mail": "the mail server", "sms": "the SMS service", "push": "the push service", "sign_in": "the identity provider", "stamps": "the time-stamp service",
-	"revocation": "OCSP or revocation lists", "audit_export": "the collector of audit entries", "traces": "the collector of traces",
+	"revocation": "OCSP or revocation lists", "audit_export": "the collector of audit entries", "directory": "the directory", "traces": "the collector of traces",
 }
 
 // network reaches what the installation needs in the network, all at once.
@@ -539,7 +540,7 @@ func (e *examination) network(ctx context.Context, name cli.Word) {
 			e.warn(name, cli.Say("check the name, the proxy in front and its certificate"), "this service at its public address: %v", err)
 		case d.Part == "mail" && strings.Contains(err.Error(), "STARTTLS"):
 			e.fault(name, cli.Say("switch STARTTLS on at the mail server, or set messages.mail.security: tls, or none for a server on this machine"), "%s: %v", d.Setting, err)
-		case slices.Contains([]string{"mail", "sms", "push", "sign_in", "audit_export"}, d.Part):
+		case slices.Contains([]string{"mail", "sms", "push", "sign_in", "audit_export", "directory"}, d.Part):
 			e.fault(name, dependencyRemedies[d.Part], "%s %s (%s): %v", dependencyNames[d.Part], d.Name, d.Setting, err)
 		default:
 			e.warn(name, dependencyRemedies[d.Part], "%s %s (%s): %v", dependencyNames[d.Part], d.Name, d.Setting, err)

@@ -91,7 +91,7 @@ func (s *Service) byPassword(ctx context.Context, client Client, login, text str
 		c, ok, err = s.identify(ctx, client, login)
 	} else {
 		c, ok, err = s.checkPassword(ctx, login, text)
-		proof.Encoded = c.Encoded
+		proof.Encoded, proof.Granted = c.Encoded, c.Directory != ""
 	}
 	if err != nil || !ok {
 		return c, f, false, err
@@ -118,7 +118,7 @@ func (s *Service) unchanged(ctx context.Context, login string, c Credential) (Cr
 	if err != nil {
 		return again, err
 	}
-	if !known || again.User.ID != c.User.ID || again.Encoded != c.Encoded || again.User.Barred(s.now()) ||
+	if !known || again.User.ID != c.User.ID || again.Encoded != c.Encoded || again.Directory != c.Directory || again.DN != c.DN || again.User.Barred(s.now()) ||
 		again.Scheme.Password != c.Scheme.Password || again.Scheme.IDOnly != c.Scheme.IDOnly {
 		return again, changedMeanwhile()
 	}
@@ -161,8 +161,8 @@ func (s *Service) identify(ctx context.Context, client Client, login string) (Cr
 func isTrusted(ctx context.Context) bool { return password.VisitorOf(ctx).Trust != password.Untrusted }
 
 // checkPassword checks one attempt. It does the same work for known and unknown users: one
-// look-up, one counted attempt, one derivation. That is true as long as stored passwords
-// have the configured cost. The password of a locked-out login is derived as well. A faster
+// look-up, one counted attempt, one derivation, and one question to a directory if there are any. That is true as
+// long as stored passwords have the configured cost. The password of a locked-out login is derived as well. A faster
 // answer would reveal that another caller tried the user under another name. Callers bound
 // how often one login is tried.
 func (s *Service) checkPassword(ctx context.Context, login, text string) (Credential, bool, error) {
@@ -194,9 +194,16 @@ func (s *Service) checkPassword(ctx context.Context, login, text string) (Creden
 	if err != nil {
 		return Credential{}, false, err
 	}
-	matches := attempt.Matches(text)
-	if c.Encoded == "" || !counted || !matches || !c.Scheme.Password || c.User.Barred(s.now()) {
-		return Credential{}, false, nil
+	may := known && counted && c.Scheme.Password && !c.User.Barred(s.now())
+	answer := s.askDirectory(ctx, &c, may, text)
+	matches := attempt.Matches(text) && c.Encoded != ""
+	matchesThere, away := answer()
+	if c.Directory != "" {
+		matches = matchesThere
+	}
+	if !may || !matches {
+		// While a directory is away, this is the answer for all names, also for those of no user.
+		return Credential{}, false, away
 	}
 	if err := s.store.EndAttempt(ctx, c.User.ID, rule.Trusted); err != nil {
 		return Credential{}, false, err

@@ -113,6 +113,8 @@ type Scheme struct {
 type Credential struct {
 	User        user.User
 	Encoded     string // see password.Hasher.Encode; "" without a password
+	Directory   string // that has the password of the user instead; "" for none
+	DN          string // of the user there
 	Scheme      Scheme
 	LockedUntil time.Time // end of the automatic lock of untrusted callers; zero or past for none
 	// TrustedLockedUntil is the end of the automatic lock of trusted callers.
@@ -262,8 +264,10 @@ type Service struct {
 	vault     Sealer
 	oath      Tokens
 	providers []Provider
-	steps     Confirmations
-	cancels   Canceller
+	// directories have passwords of users
+	directories []Directory
+	steps       Confirmations
+	cancels     Canceller
 }
 
 // Canceller cancels what a user has begun to confirm. [confirm.Canceller] satisfies it.
@@ -284,17 +288,19 @@ type Deps struct {
 	Tokens    *token.Service
 	Passwords *password.Hasher
 	Providers []Provider // other identity providers
-	Reach     reach.Checker
-	Contacts  Contacts
-	Devices   Devices  // nil: no mobile devices
-	Passkeys  Passkeys // nil: no passkeys
-	Messages  Messages
-	Printer   Printer // nil: no print forms
-	Vault     Sealer  // of tickets
-	Oath      Tokens
-	Steps     Confirmations // nil: users with a second step cannot sign in
-	Now       func() time.Time
-	Rand      io.Reader
+	// Directories have the passwords of users who follow their entries.
+	Directories []Directory
+	Reach       reach.Checker
+	Contacts    Contacts
+	Devices     Devices  // nil: no mobile devices
+	Passkeys    Passkeys // nil: no passkeys
+	Messages    Messages
+	Printer     Printer // nil: no print forms
+	Vault       Sealer  // of tickets
+	Oath        Tokens
+	Steps       Confirmations // nil: users with a second step cannot sign in
+	Now         func() time.Time
+	Rand        io.Reader
 }
 
 // New checks the settings.
@@ -305,7 +311,7 @@ func New(s Settings, d Deps) (*Service, error) {
 	return &Service{
 		settings: s, store: d.Store, methods: d.Methods, codes: d.Codes, visits: d.Visits, sessions: d.Sessions, cancels: d.Cancels, passwords: d.Passwords, tokens: d.Tokens, now: d.Now, rand: d.Rand,
 		reach: d.Reach, changes: reach.Changes{Store: d.Store, Reach: d.Reach, Events: d.Messages}, contacts: d.Contacts, devices: d.Devices, passkeys: d.Passkeys, messages: d.Messages, printer: d.Printer,
-		vault: d.Vault, oath: d.Oath, providers: d.Providers, steps: d.Steps,
+		vault: d.Vault, oath: d.Oath, providers: d.Providers, directories: d.Directories, steps: d.Steps,
 	}, nil
 }
 
