@@ -130,3 +130,36 @@ func TestOutline(t *testing.T) {
 		t.Error("a translated cell is out of step")
 	}
 }
+
+// retired are words that the Russian texts do not use, with the right ones.
+var retired = []struct{ word, right string }{
+	{"корзин", "бакет"}, {"запечат", "зашифровать"}, {"распечатыва", "расшифровать"},
+}
+
+// TestRussianTerms looks for retired words in all Russian texts: pages of the manual, commands, settings, pages of the program.
+func TestRussianTerms(t *testing.T) {
+	files := []string{"README.ru.md"}
+	for _, pattern := range []string{
+		"docs/ru/*.md", "internal/cli/program/words/*.txt", "internal/config/testdata/*.ru.txt", "internal/web/pages/view/details/ru.txt",
+		"internal/web/pages/view/words/ru/*.txt", "internal/web/pages/*/words/ru/*.txt", "internal/domain/notify/templates/*.ru.*", "packaging/debian/templates",
+	} {
+		found, err := filepath.Glob(pattern)
+		if err != nil || len(found) == 0 {
+			t.Errorf("%s: %d files, %v", pattern, len(found), err)
+		}
+		files = append(files, found...)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n, line := range strings.Split(string(text), "\n") {
+			for _, r := range retired {
+				if strings.Contains(strings.ToLower(line), r.word) {
+					t.Errorf("%s:%d: %q, want %q", file, n+1, r.word, r.right)
+				}
+			}
+		}
+	}
+}

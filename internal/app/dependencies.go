@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"net/url"
@@ -18,6 +19,7 @@ import (
 
 	"tamga/internal/adapter/guard"
 	"tamga/internal/adapter/idp"
+	"tamga/internal/config"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/notify"
 	"tamga/internal/files"
@@ -52,7 +54,7 @@ func (b *Base) Dependencies() ([]Dependency, error) {
 		}
 	}
 	for i, x := range c.External {
-		provider, err := provider(c, i, b.DB.Now, func(error) {})
+		provider, err := provider(c, i, b.now(), func(error) {})
 		if err != nil {
 			return nil, err
 		}
@@ -60,19 +62,16 @@ func (b *Base) Dependencies() ([]Dependency, error) {
 			list = append(list, Dependency{"sign_in", x.Name, fmt.Sprintf("external[%d].issuer", i), p.Probe})
 		}
 	}
-	var proxy func(*http.Request) (*url.URL, error) // requests for evidence use no other
-	if c.Evidence.Proxy != "" {
-		fixed, err := url.Parse(c.Evidence.Proxy)
-		if err != nil {
-			return nil, errors.New("evidence.proxy: not a URL")
-		}
-		proxy = http.ProxyURL(fixed)
+	allowed, err := evidenceGuard(c, c.Evidence)
+	if err != nil {
+		return nil, err
 	}
-	reach := func(address string) func(ctx context.Context) error {
-		return func(ctx context.Context) error { return guard.Reach(ctx, address, nil, proxy) }
+	outside := guard.New(allowed) // requests for evidence go the same way
+	reach := func(address string, registered bool) func(ctx context.Context) error {
+		return func(ctx context.Context) error { return outside.Reach(ctx, address, registered) }
 	}
 	for i, t := range c.Evidence.TSPServices {
-		list = append(list, Dependency{"stamps", t.Name, fmt.Sprintf("evidence.tsp_services[%d].url", i), reach(t.URL)})
+		list = append(list, Dependency{"stamps", t.Name, fmt.Sprintf("evidence.tsp_services[%d].url", i), reach(t.URL, true)})
 	}
 	for i, a := range c.Certificates.Authorities {
 		certificates, err := files.Certificates(c.Path(a.CertificatesFile))
@@ -87,7 +86,7 @@ func (b *Base) Dependencies() ([]Dependency, error) {
 					continue
 				}
 				seen[u.Host] = true
-				list = append(list, Dependency{"revocation", a.Name + " " + u.Host, fmt.Sprintf("certificates.authorities[%d].certificates_file", i), reach(address)})
+				list = append(list, Dependency{"revocation", a.Name + " " + u.Host, fmt.Sprintf("certificates.authorities[%d].certificates_file", i), reach(address, false)})
 			}
 		}
 	}
@@ -113,7 +112,38 @@ func (b *Base) Dependencies() ([]Dependency, error) {
 	return list, nil
 }
 
-// CheckAll checks dependencies, all at once, and calls done with each result, one at a time.
+// now returns the clock of the database, or that of the machine for a Base without one.
+func (b *Base) now() func() time.Time {
+	if b.DB == nil {
+		return time.Now
+	}
+	return b.DB.Now
+}
+
+// DependenciesOf is Base.Dependencies for a configuration whose database may be away. The caller calls done at the end.
+func DependenciesOf(c *config.Config) (list []Dependency, done func(), err error) {
+	b := &Base{Config: c}
+	if !c.Messages.Capture {
+		if b.senders, err = notifiers(c, time.Now, nil); err != nil {
+			return nil, nil, err
+		}
+	}
+	done = func() {
+		for _, n := range b.senders {
+			if closer, ok := n.(io.Closer); ok {
+				closer.Close()
+			}
+		}
+	}
+	if list, err = b.Dependencies(); err != nil {
+		done()
+		return nil, nil, err
+	}
+	return list, done, nil
+}
+
+// CheckAll checks dependencies, all at once, and calls done with each result, one at a time. A deadline of ctx is a result,
+// and cancelling it is not.
 func CheckAll(ctx context.Context, list []Dependency, done func(d Dependency, err error)) {
 	var checking sync.WaitGroup
 	var one sync.Mutex
@@ -122,7 +152,7 @@ func CheckAll(ctx context.Context, list []Dependency, done func(d Dependency, er
 			within, cancel := context.WithTimeout(ctx, dependencyTime)
 			defer cancel()
 			err := d.Check(within)
-			if ctx.Err() != nil {
+			if errors.Is(ctx.Err(), context.Canceled) {
 				return
 			}
 			one.Lock()

@@ -38,28 +38,17 @@ func (b *Base) OpenEvidence(e config.Evidence) (*evidence.Source, error) {
 
 // openEvidence makes a source of evidence from the network. observe and local may be nil.
 func openEvidence(c *config.Config, e config.Evidence, policies *policy.Service, trusted *anchors, now func() time.Time, observe func(evidence.Event), local *evidence.Local) (*evidence.Source, error) {
-	exceptions, err := e.Exceptions()
+	allowed, err := evidenceGuard(c, e)
 	if err != nil {
 		return nil, err
-	}
-	own, err := ownAddress(c.BaseURL())
-	if err != nil {
-		return nil, err
-	}
-	exceptions = append(exceptions, own...)
-	var proxy *url.URL
-	if e.Proxy != "" {
-		if proxy, err = url.Parse(e.Proxy); err != nil {
-			return nil, errors.New("evidence.proxy: want http:// or https:// and a host")
-		}
 	}
 	return evidence.New(evidence.Config{
 		Services:               policies.TSPServices,
 		AllowThirdPartyTSP:     policies.Rules.AllowThirdPartyTSP,
 		Anchors:                trusted.all,
 		Now:                    now,
-		Exceptions:             exceptions,
-		Proxy:                  proxy,
+		Exceptions:             allowed.Exceptions,
+		Proxy:                  allowed.Proxy,
 		Observe:                observe,
 		Local:                  local,
 		ClockTolerance:         e.ClockTolerance,
@@ -73,6 +62,24 @@ func openEvidence(c *config.Config, e config.Evidence, policies *policy.Service,
 		CachedAnswerBytes:      int64(e.CacheAnswers),
 		CachedListBytes:        int64(e.CacheLists),
 	})
+}
+
+// evidenceGuard returns which addresses requests for evidence may go to, and their proxy.
+func evidenceGuard(c *config.Config, e config.Evidence) (allowed guard.Config, err error) {
+	if allowed.Exceptions, err = e.Exceptions(); err != nil {
+		return allowed, err
+	}
+	own, err := ownAddress(c.BaseURL())
+	if err != nil {
+		return allowed, err
+	}
+	allowed.Exceptions = append(allowed.Exceptions, own...)
+	if e.Proxy != "" {
+		if allowed.Proxy, err = url.Parse(e.Proxy); err != nil {
+			return allowed, errors.New("evidence.proxy: want http:// or https:// and a host")
+		}
+	}
+	return allowed, nil
 }
 
 // localAuthority returns the services of the built-in authority for requests of this process to its

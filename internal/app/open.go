@@ -366,8 +366,10 @@ func (o *opener) makeOwn(context.Context) (err error) {
 
 func (o *opener) makeAuthority(context.Context) (err error) {
 	records := store.Authority{DB: o.DB}
+	c := &o.Config.Certificates
 	o.Authority, err = authority.New(authority.Config{
 		BaseURL: o.Config.BaseURL(), Holder: o.Config.AuthorityHolder(), Elapsed: elapsed(), Generations: records,
+		Organization: c.Organization, Name: c.CommonName, RootYears: c.RootYears, IssuingYears: c.IssuingYears, Life: min(c.Life, c.LongestLife), CRLLife: c.CRLLife,
 	}, records, o.holders, rand.Reader, o.DB.Now)
 	if err != nil {
 		return err

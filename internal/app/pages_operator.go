@@ -35,6 +35,7 @@ func (s *Services) operatorServices(ums *umsapi.API, operations *signing.Operati
 		Keys: s.Keys, Authority: s.Authority, Active: operations, Messages: s.Messages, Webhooks: s.Webhooks, Log: auditLog{store.Audit{DB: s.DB}}, Turns: s.Users.Turns,
 		Installation: func(ctx context.Context) (operator.Installation, error) { return s.installation(ctx, version, ready) },
 		CheckTSP:     s.checkTSP,
+		TryMessage:   s.tryMessage,
 		Import:       s.importUsers,
 		Sources:      s.sources.states,
 	}

@@ -49,3 +49,42 @@ func TestWatch(t *testing.T) {
 		t.Errorf("states are %+v", list)
 	}
 }
+
+// TestHourOfOutages lets everything that a server needs be away for an hour: needs of /readyz are asked every five seconds, what is in
+// the network and the tasks every minute, and ten requests a second meet the database. The log stays below 1 MB.
+func TestHourOfOutages(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	h := newWatching(slog.NewJSONHandler(&out, nil))
+	now := time.Date(2026, 11, 29, 12, 0, 0, 0, time.UTC)
+	h.watch.now = func() time.Time { return now }
+	s := &Server{services: &Services{Base: &Base{log: slog.New(h), watch: h.watch}}}
+	long := errors.New("dial tcp 10.1.2.3:5432: connect: connection refused; " + strings.Repeat("what else the system says, ", 8))
+	outage := &fault.Outage{Message: "the database is not available now: try again later", Err: long}
+	needs := []string{"database", "documents", "disk", "keys", "clock"}
+	network := []part{{"mail", ""}, {"sms", ""}, {"push", ""}, {"sign_in", "one"}, {"sign_in", "other"}, {"stamps", "one"}, {"stamps", "other"}, {"revocation", "authority host"}, {"traces", ""}, {"tls", ""}}
+	tasks := []string{"deleting what has ended", "renewing revocation lists", "asking other authorities about their certificates"}
+	for second := range 3600 {
+		for range 10 {
+			s.services.log.Error("answering a request", "error", fmt.Errorf("signing: %w", outage))
+		}
+		if second%int(needsEvery/time.Second) == 0 {
+			for _, name := range needs {
+				s.services.noted(t.Context(), name, long)
+			}
+		}
+		if second%int(dependenciesEvery/time.Second) == 0 {
+			for _, p := range network {
+				h.watch.note(p, long)
+			}
+			for _, name := range tasks {
+				s.ended(name, long)
+				s.ended(name, outage)
+			}
+		}
+		now = now.Add(time.Second)
+	}
+	if lines := strings.Count(out.String(), "\n"); out.Len() > 1_000_000 || lines < 61*len(network) {
+		t.Errorf("%d lines, %d bytes", lines, out.Len())
+	}
+}

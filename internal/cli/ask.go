@@ -133,7 +133,7 @@ func (d *Dialog) AskChecked(question, proposed string, check func(answer string)
 		if err = check(answer); err == nil {
 			return answer, nil
 		}
-		d.Say(err.Error())
+		d.Say(d.c.Fault(err.Error()))
 	}
 }
 

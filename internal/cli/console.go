@@ -33,6 +33,9 @@ type Console struct {
 	// Words has the texts of sentences in the language of the process, by their English formats; nil for
 	// English.
 	Words map[string]string
+	// Faults returns the text of an error of a configuration, a file or the system in the language of the process; nil for
+	// English.
+	Faults func(text string) string
 	// Args are the words of the command line, such as names of files. Texts for people have them as
 	// Printable returns them.
 	Args []string

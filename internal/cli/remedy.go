@@ -3,7 +3,6 @@
 package cli
 
 import (
-	"fmt"
 	"strings"
 
 	"tamga/internal/config"
@@ -46,17 +45,17 @@ const Broken Word = "fault"
 // FaultFinding returns a fault of a configuration as a finding, with its place and what to do.
 func FaultFinding(check Word, err error) Finding {
 	f := config.FaultOf(err)
-	return Finding{Check: check, State: Broken, Text: Say("%s", f.Text), Remedy: remedyOf(f.Text), File: f.File, Line: f.Line, Key: f.Key}
+	return Finding{Check: check, State: Broken, Text: Say("%s", FaultText(f.Text)), Remedy: remedyOf(f.Text), File: f.File, Line: f.Line, Key: f.Key}
 }
 
 // Place returns the file and the line of a finding before its text, or "".
-func (f Finding) Place() string {
+func (c *Console) Place(f Finding) string {
 	place := ""
 	if f.File != "" {
 		place = f.File + ": "
 	}
 	if f.Line > 0 && !strings.HasPrefix(f.Text.String(), "yaml: line ") {
-		place += fmt.Sprintf("line %d: ", f.Line)
+		place += c.Text("line %d: ", f.Line)
 	}
 	return place
 }

@@ -32,6 +32,17 @@ func (s Sentence) IsZero() bool { return s.format == "" }
 // Console.Word.
 type Word string
 
+// FaultText is the text of an error as a value of a sentence.
+type FaultText string
+
+// Fault returns the text of an error in the language of the process, as far as it has one there.
+func (c *Console) Fault(text string) string {
+	if c.Faults == nil {
+		return text
+	}
+	return c.Faults(text)
+}
+
 // Word returns a word in the language of the process.
 func (c *Console) Word(w Word) string {
 	if other, ok := c.Words[string(w)]; ok {
@@ -50,6 +61,10 @@ func (c *Console) Say(s Sentence) string {
 			args[i] = c.Say(inner)
 		case Word:
 			args[i] = c.Word(inner)
+		case FaultText:
+			args[i] = c.Fault(string(inner))
+		case error:
+			args[i] = c.Fault(inner.Error())
 		}
 	}
 	return harmlessArgs(fmt.Sprintf(c.Word(Word(s.format)), args...), c.Args)

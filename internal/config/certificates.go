@@ -5,7 +5,10 @@ package config
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"tamga/internal/domain/keys"
 )
@@ -16,6 +19,21 @@ type Certificates struct {
 	BuiltIn bool `yaml:"built_in" default:"true"`
 	// Name of the built-in authority for clients (number 1 on the wire).
 	Name string `yaml:"name" default:"Tamga" rule:"required" want:"what clients call the built-in authority"`
+	// Organisation in the names of the built-in authority, its time-stamping services and its OCSP responders. Authorities
+	// have the name with which they were made: `tamga ca rollover` makes the next issuing authority under the new
+	// name, and a root keeps its name.
+	Organization string `yaml:"organization" default:"Tamga"`
+	// Beginning of the common names of the built-in authority: `NAME GOST Root CA`, `NAME GOST Issuing CA`. It is used
+	// as `organization` is.
+	CommonName string `yaml:"common_name" default:"Tamga"`
+	// Life of the certificates that roots of the built-in authority get from now on, in years.
+	RootYears int `yaml:"root_years" default:"20" min:"1" max:"50"`
+	// Life of the certificates that its issuing authorities get from now on, in years. They never outlive their root.
+	IssuingYears int `yaml:"issuing_years" default:"15" min:"1" max:"50"`
+	// Validity of certificates for which no request wants another one (the default is 15 months), at most `longest_life`.
+	Life time.Duration `yaml:"life" default:"10944h" min:"1h"`
+	// Time from one revocation list of the built-in authority to its next update. A list is renewed at half of it.
+	CRLLife time.Duration `yaml:"crl_life" default:"168h" min:"10m"`
 	// How the built-in authority handles requests: `automatic` answers at once, `operator`
 	// waits for an operator (`tamga request approve`, or the pages), who sees what differs from the
 	// record of the user. `tamga init` writes `operator`: with `automatic` and without
@@ -62,6 +80,19 @@ type Authority struct {
 	CertificatesFile string `yaml:"certificates_file"`
 }
 
+// Bounds of parts of the authority's name, in characters: those of X.520 (RFC 5280, appendix A.1), less the longest title that
+// follows a common name (" ECDSA Time-Stamping Service").
+const (
+	mostOrganization = 64
+	mostCommonName   = 64 - 28
+)
+
+// isPartOfName reports whether a text can be a part of the name in a certificate.
+func isPartOfName(text string, most int) bool {
+	return text != "" && strings.TrimSpace(text) == text && utf8.RuneCountInString(text) <= most && utf8.ValidString(text) &&
+		!strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) })
+}
+
 // check returns all faults.
 func (c Certificates) check() (faults []error) {
 	must := func(ok bool, text string) {
@@ -69,6 +100,8 @@ func (c Certificates) check() (faults []error) {
 			faults = append(faults, errors.New("certificates."+text))
 		}
 	}
+	must(isPartOfName(c.Organization, mostOrganization), fmt.Sprintf("organization: want 1 to %d characters without spaces around them", mostOrganization))
+	must(isPartOfName(c.CommonName, mostCommonName), fmt.Sprintf("common_name: want 1 to %d characters without spaces around them", mostCommonName))
 	must(c.BuiltIn || len(c.Authorities) > 0, "built_in: want it, or another authority in authorities")
 	seen := map[int64]bool{}
 	for _, a := range c.Authorities {

@@ -148,6 +148,7 @@ type Guard struct {
 	exceptions []Exception
 	resolver   Resolver
 	proxy      string // HOST:PORT of the configured proxy
+	over       *url.URL
 
 	// Connect connects to a checked address and checks it once more. Trusted connects to
 	// any address that the installation names. Tests replace both by a network of their
@@ -176,6 +177,7 @@ func New(c Config) *Guard {
 		g.resolver = net.DefaultResolver
 	}
 	if c.Proxy != nil {
+		g.over = c.Proxy
 		g.proxy = net.JoinHostPort(strings.ToLower(c.Proxy.Hostname()), Port(c.Proxy))
 	}
 	plain := net.Dialer{Timeout: ConnectTimeout, KeepAlive: 30 * time.Second}

@@ -188,3 +188,44 @@ func TestSpellingsOfAddresses(t *testing.T) {
 		}
 	}
 }
+
+// TestReach checks that a question whether a service answers goes only where requests go.
+func TestReach(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	address := "http://" + l.Addr().String() + "/tsp"
+	for _, c := range []struct {
+		name       string
+		config     Config
+		address    string
+		registered bool
+		refused    bool // by the guard
+		fails      bool // for another reason
+	}{
+		{name: "private", address: address, registered: true, refused: true},
+		{name: "private name", address: "http://localhost:" + Port(must(url.Parse(address))), registered: true, refused: true},
+		{name: "exception", config: Config{Exceptions: []Exception{must(ParseException("127.0.0.0/8"))}}, address: address},
+		{name: "nothing listens", config: Config{Exceptions: []Exception{must(ParseException("127.0.0.1:1"))}}, address: "http://127.0.0.1:1/", fails: true},
+		{name: "low port of a certificate", config: Config{Proxy: must(url.Parse(address))}, address: "http://tsp.example.org:25/", refused: true},
+		{name: "registered low port", config: Config{Proxy: must(url.Parse(address))}, address: "http://tsp.example.org:318/", registered: true},
+		{name: "proxy", config: Config{Proxy: must(url.Parse(address))}, address: "https://tsp.example.org/"},
+		{name: "no address", address: "tsp.example.org", refused: true},
+	} {
+		err := New(c.config).Reach(t.Context(), c.address, c.registered)
+		var refused *Refused
+		if errors.As(err, &refused) != c.refused || (err != nil) != (c.refused || c.fails) {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}

@@ -33,15 +33,36 @@ func Reach(ctx context.Context, address string, roots *x509.CertPool, proxy func
 			u = over
 		}
 	}
-	host := net.JoinHostPort(u.Hostname(), Port(u))
-	var conn net.Conn
-	if u.Scheme == "https" {
-		conn, err = (&tls.Dialer{Config: &tls.Config{ServerName: u.Hostname(), RootCAs: roots, MinVersion: tls.VersionTLS12}}).DialContext(ctx, "tcp", host)
-	} else {
-		conn, err = (&net.Dialer{}).DialContext(ctx, "tcp", host)
-	}
+	return reach(ctx, u, roots, (&net.Dialer{}).DialContext)
+}
+
+// Reach is the function of this name for an address that others chose: it must be one that the guard lets requests go to, and
+// the connection is one of the guard. With a proxy of the guard, the proxy is what is connected to. registered is true for an
+// address that an operator registered.
+func (g *Guard) Reach(ctx context.Context, address string, registered bool) error {
+	u, err := g.parse(address, registered)
 	if err != nil {
 		return err
+	}
+	if g.over != nil {
+		u = g.over
+	}
+	return reach(ctx, u, nil, g.Dial)
+}
+
+// reach connects to the host of an address, with TLS for https.
+func reach(ctx context.Context, u *url.URL, roots *x509.CertPool, dial func(ctx context.Context, network, address string) (net.Conn, error)) error {
+	conn, err := dial(ctx, "tcp", net.JoinHostPort(u.Hostname(), Port(u)))
+	if err != nil {
+		return err
+	}
+	if u.Scheme == "https" {
+		secured := tls.Client(conn, &tls.Config{ServerName: u.Hostname(), RootCAs: roots, MinVersion: tls.VersionTLS12})
+		if err := secured.HandshakeContext(ctx); err != nil {
+			conn.Close()
+			return err
+		}
+		conn = secured
 	}
 	return conn.Close()
 }

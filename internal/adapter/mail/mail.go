@@ -115,7 +115,11 @@ func (n *Notifier) Send(ctx context.Context, m notify.Message) error {
 	return n.connected(ctx, func(client *gomail.Client, session *smtp.Client) error {
 		err := client.SendWithSMTPClient(session, message)
 		if message.IsDelivered() {
+			notify.Answered(ctx, "%s", message.ServerResponse())
 			return nil // an error afterwards changes nothing
+		}
+		if err != nil {
+			notify.Answered(ctx, "%v", err)
 		}
 		return judge(err)
 	})
@@ -142,6 +146,7 @@ func (n *Notifier) connected(ctx context.Context, f func(client *gomail.Client, 
 	}
 	session, err := client.DialToSMTPClientWithContext(ctx)
 	if err != nil {
+		notify.Answered(ctx, "%v", err)
 		return describe("connecting to "+n.config.Address, err)
 	}
 	err = f(client, session)

@@ -190,6 +190,8 @@ func (s service) post(ctx context.Context, address string, header http.Header, b
 	if err != nil {
 		return nil, nil, fmt.Errorf("push: %s: the answer broke off: %w", s.name, err)
 	}
+	// A body may have a token for us or the address of the device.
+	notify.Answered(ctx, "%s: %s HTTP %s", s.name, request.URL.Host, response.Status)
 	return response, answer, nil
 }
 

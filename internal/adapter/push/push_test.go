@@ -173,7 +173,13 @@ func TestFCM(t *testing.T) {
 	fcm, err := push.NewFCM(push.FCMConfig{ServiceAccount: account, Endpoint: s.URL, Roots: s.roots(), Now: func() time.Time { return clock }})
 	must(t, err)
 	n, _ := notifier(t, fcm)
-	must(t, n.Send(t.Context(), message(t, target)))
+	ctx, heard := notify.Hear(t.Context())
+	must(t, n.Send(ctx, message(t, target)))
+	// What the services said has neither the token nor the address.
+	host := strings.TrimPrefix(s.URL, "https://")
+	if d := cmp.Diff([]string{"FCM: " + host + " HTTP 200 OK", "FCM: " + host + " HTTP 200 OK"}, heard()); d != "" {
+		t.Error(d)
+	}
 
 	// The assertion must be as RFC 7523 and Google's documentation define it.
 	if s.form["grant_type"][0] != "urn:ietf:params:oauth:grant-type:jwt-bearer" {

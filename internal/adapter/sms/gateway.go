@@ -264,6 +264,7 @@ func (g *Gateway) Send(ctx context.Context, m notify.Message) error {
 	}
 	defer answer.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer))
+	notify.Answered(ctx, "HTTP %s: %s", answer.Status, text)
 	switch {
 	case answer.StatusCode < 200 || answer.StatusCode > 299:
 		err := fmt.Errorf("sms: the gateway answers %d", answer.StatusCode)

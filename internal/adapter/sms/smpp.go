@@ -3,6 +3,7 @@
 package sms
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -150,6 +151,8 @@ func (s *SMPP) Send(ctx context.Context, m notify.Message) error {
 		if err != nil {
 			return err
 		}
+		id, _, _ := bytes.Cut(answer.body, []byte{0}) // message_id of submit_sm_resp
+		notify.Answered(ctx, "submit_sm_resp: command_status 0x%08x, message_id %q", answer.status, id)
 		if answer.status != statusOK {
 			return verdict(answer.status)
 		}

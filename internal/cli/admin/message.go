@@ -17,6 +17,7 @@ import (
 type Message struct {
 	List   messageListCommand   `cmd:"" help:"List messages to users, newest first, with their state and last error."`
 	Resend messageResendCommand `cmd:"" help:"Send a message again whose delivery was given up."`
+	Test   messageTestCommand   `cmd:"" help:"Send a test message at once and print what the mail server, the SMS service or the push service answers."`
 }
 
 type messageListCommand struct {
@@ -97,4 +98,37 @@ func (r *messageResendCommand) Run(c *cli.Console) error {
 		}
 		return r.From.Answer(c, map[string]string{"resent": r.ID}, "Message %s is queued; a running server sends it.\n", r.ID)
 	})
+}
+
+type messageTestCommand struct {
+	Channel string           `arg:"" enum:"email,sms,push" help:"Channel: email, sms or push."`
+	To      string           `arg:"" placeholder:"RECIPIENT" help:"E-mail address or phone number. For push the login of a person: each of the person's devices and browsers gets a message through its push service."`
+	From    cli.Installation `embed:""`
+}
+
+// Help returns the text above the flags.
+func (messageTestCommand) Help() string {
+	return `The message passes the outbox and is not repeated. The exit code is 1 if the other side does not take it.`
+}
+
+func (m *messageTestCommand) Run(c *cli.Console) error {
+	trials, err := cli.TryMessage(c, &m.From, m.Channel, m.To)
+	if err != nil {
+		return err
+	}
+	failed := 0
+	var text strings.Builder
+	for _, t := range trials {
+		text.WriteString(c.Say(t.Sentence()) + "\n")
+		for _, answer := range t.Answers {
+			text.WriteString("  " + cli.Printable(answer) + "\n")
+		}
+		if t.Error != "" {
+			failed++
+		}
+	}
+	if err := m.From.Answer(c, map[string]any{"trials": trials}, "%s", text.String()); err != nil || failed == 0 {
+		return err
+	}
+	return cli.ExitCode(1)
 }

@@ -8,6 +8,8 @@ import (
 	"io"
 	"log"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"regexp"
 	"strings"
 	"sync"
@@ -147,6 +149,49 @@ func TestMessageCommands(t *testing.T) {
 	again := tamgatest.Run(t.Context(), "", "message", "resend", m.ID, "--data", w.Dir)
 	if again.Failure == nil || !strings.Contains(again.Failure.Error(), "delivered") {
 		t.Errorf("resent what was delivered: %v", again.Failure)
+	}
+}
+
+// TestTryMessages sends test messages by mail and by SMS, which are taken and refused, and checks that the command says what the
+// other side answered.
+func TestTryMessages(t *testing.T) {
+	t.Parallel()
+	mail := startMailServer(t)
+	answer := http.StatusOK
+	gateway := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(answer)
+		io.WriteString(w, `{"id": 17}`)
+	}))
+	defer gateway.Close()
+	w := tamgatest.StartUMS(t, "--set", "messages.capture=false", "--set", "messages.mail={address: '"+mail.address+"', security: none, from: tamga@example.ru}",
+		"--set", "messages.sms.http={url: '"+gateway.URL+"', method: GET, query: {to: '{{.To}}', text: '{{.Text}}'}}")
+	_, login, _, _ := w.Register()
+	try := func(channel, to string, code int, want ...string) {
+		t.Helper()
+		r := tamgatest.Run(t.Context(), "", "message", "test", channel, to, "--data", w.Dir)
+		said := r.Out
+		if r.Failure != nil {
+			said += r.Failure.Error()
+		}
+		for _, text := range want {
+			if r.Code != code || !strings.Contains(said, text) {
+				t.Errorf("%s to %s: exit code %d, want %d and %q in\n%s", channel, to, r.Code, code, text, said)
+			}
+		}
+	}
+	try("email", "anna@example.ru", 0, "email to anna@example.ru: taken within", "queued")
+	if text := next(t, mail.mail, "the mail"); !strings.Contains(text, "Subject:") {
+		t.Errorf("the mail is\n%s", text)
+	}
+	mail.setRefuse(&smtp.SMTPError{Code: 550, EnhancedCode: smtp.EnhancedCode{5, 1, 1}, Message: "no such user here"})
+	try("email", "boris@example.ru", 1, "email to boris@example.ru: not taken", "no such user here")
+	try("email", "boris", 1, "e-mail: want an address")
+	try("sms", "+7 926 123-45-67", 0, "sms to 79261234567: taken", `HTTP 200 OK: {"id": 17}`)
+	answer = http.StatusForbidden
+	try("sms", "+7 926 123-45-67", 1, "not taken: sms: the gateway answers 403", `HTTP 403 Forbidden`)
+	try("push", login, 1, "no sender of this channel")
+	if log := w.MustRun("audit", "--operation", "TestMessage", "--data", w.Dir); strings.Count(log, "TestMessage") < 6 {
+		t.Errorf("the audit log has\n%s", log)
 	}
 }
 

@@ -24,7 +24,7 @@ func TestRussianAnswers(t *testing.T) {
 	}
 	person, terminal := os.NewFile(uintptr(pair[0]), "person"), os.NewFile(uintptr(pair[1]), "terminal")
 	defer person.Close()
-	if _, err := io.WriteString(person, "https://sign.example.org\n\n\n\n\nда\n\nнет\n"); err != nil {
+	if _, err := io.WriteString(person, "https://sign.example.org\n\n\n\n\nда\n\n\n\n\n\n\n\nнет\n"); err != nil {
 		t.Fatal(err)
 	}
 	config := filepath.Join(t.TempDir(), "tamga.yaml")

@@ -116,6 +116,7 @@ var examples = map[string][]string{
 	"token discard":               {"tamga token discard 308205 --config tamga.yaml"},
 	"message list":                {"tamga message list --state dead --config tamga.yaml"},
 	"message resend":              {"tamga message resend ca5d9ae7-6b43-4f53-a5a4-2b9a6f4c5d10 --config tamga.yaml"},
+	"message test":                {"tamga message test email anna@example.org --config tamga.yaml"},
 	"policy show":                 {"tamga policy show --user petrov --config tamga.yaml"},
 	"policy set":                  {"tamga policy set access --group Default --action DeleteCertificate --config tamga.yaml"},
 	"policy clear":                {"tamga policy clear access --group Default --config tamga.yaml"},

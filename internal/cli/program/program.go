@@ -229,8 +229,9 @@ func run(ctx context.Context, version, language, person string, args []string, s
 		return err
 	}
 	var words map[string]string
+	var faults func(string) string
 	if language == "ru" {
-		words = russian()
+		words, faults = russian(), faultIn
 	}
 	title := examplesTitle
 	if translated {
@@ -249,6 +250,6 @@ func run(ctx context.Context, version, language, person string, args []string, s
 	parsed.Bind(parser.Model)
 	return parsed.Run(&cli.Console{
 		Context: ctx, Stdin: stdin, Stdout: stdout, Stderr: stderr,
-		Terminal: cli.IsTerminal(stderr), Secrets: secrets, Program: program, Examine: setup.Examine, Person: person, Language: language, Words: words, Args: args,
+		Terminal: cli.IsTerminal(stderr), Secrets: secrets, Program: program, Examine: setup.Examine, Person: person, Language: language, Words: words, Faults: faults, Args: args,
 	})
 }

@@ -117,7 +117,8 @@ func russianHelp(options kong.HelpOptions, k *kong.Context) error {
 }
 
 // sentence returns the text of an error in the language of the process. A refusal is the text that the pages have for
-// it; where they have none, the sentence for its code, with the details in English.
+// it; where they have none, the sentence for its code, with the details in English. Other errors have the texts of
+// faults.
 func sentence(err error, language string) string {
 	if language != "ru" {
 		return err.Error()
@@ -132,6 +133,8 @@ func sentence(err error, language string) string {
 		}
 	case errors.As(err, &refused):
 		text = strings.Replace(text, refused.Error(), view.Reason(language, refused.Fault), 1)
+	default:
+		text = faultIn(text)
 	}
 	return text
 }

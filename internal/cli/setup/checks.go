@@ -20,6 +20,7 @@ import (
 	"syscall"
 	"time"
 
+	"tamga/internal/adapter/guard"
 	"tamga/internal/adapter/store"
 	"tamga/internal/app"
 	"tamga/internal/cli"
@@ -192,9 +193,9 @@ func (e *examination) browsers(_ context.Context, name cli.Word) {
 	}
 }
 
-// said reports whether an error is that of a file which the check of files has found, with a remedy that fits.
-func (e *examination) said(err error) bool {
-	return err != nil && slices.ContainsFunc(e.findings, func(f cli.Finding) bool { return f.State == broken && f.Text.String() == err.Error() })
+// saidBefore reports whether an error is that of a file which the check of files has found, with a remedy that fits.
+func (e *examination) saidBefore(err error) bool {
+	return err != nil && slices.ContainsFunc(e.said, func(f cli.Finding) bool { return f.State == broken && f.Text.String() == err.Error() })
 }
 
 // databaseTime bounds a check of the database, and of the storage of documents.
@@ -211,7 +212,7 @@ func (e *examination) database(ctx context.Context, name cli.Word) {
 	ctx, cancel := context.WithTimeout(ctx, databaseTime)
 	defer cancel()
 	base, err := app.Open(ctx, e.conf, app.ForCommand, slog.New(slog.DiscardHandler))
-	if e.said(err) {
+	if e.saidBefore(err) {
 		return
 	}
 	var encoding *store.EncodingError
@@ -246,7 +247,7 @@ func (e *examination) database(ctx context.Context, name cli.Word) {
 		return
 	}
 	services, err := base.Services(ctx)
-	if e.said(err) {
+	if e.saidBefore(err) {
 		return
 	}
 	if err != nil {
@@ -524,20 +525,19 @@ func (e *examination) network(ctx context.Context, name cli.Word) {
 	if e.offline {
 		return
 	}
-	list, err := e.services.Dependencies()
+	list, done, err := app.DependenciesOf(e.conf)
 	if err != nil {
 		return // files has said it
 	}
-	if report, err := e.services.KeyReport(ctx); err == nil && len(report.Processes) > 0 {
-		list = append(list, app.Dependency{Part: "public", Setting: "public_url", Check: e.public})
-	}
+	defer done()
 	reached := 0
+	var refused *guard.Refused
 	app.CheckAll(ctx, list, func(d app.Dependency, err error) {
 		switch {
 		case err == nil:
 			reached++
-		case d.Part == "public":
-			e.warn(name, cli.Say("check the name, the proxy in front and its certificate"), "this service at its public address: %v", err)
+		case errors.As(err, &refused):
+			e.warn(name, cli.Say("name its network or its host in evidence.allow_networks; nothing is sent there otherwise"), "%s %s (%s): %v", dependencyNames[d.Part], d.Name, d.Setting, err)
 		case d.Part == "mail" && strings.Contains(err.Error(), "STARTTLS"):
 			e.fault(name, cli.Say("switch STARTTLS on at the mail server, or set messages.mail.security: tls, or none for a server on this machine"), "%s: %v", d.Setting, err)
 		case slices.Contains([]string{"mail", "sms", "push", "sign_in", "audit_export", "directory"}, d.Part):
@@ -551,9 +551,27 @@ func (e *examination) network(ctx context.Context, name cli.Word) {
 	}
 }
 
-// public asks this service at its public address. An answer of any status means that it is reachable.
-func (e *examination) public(ctx context.Context) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, e.conf.BaseURL()+"/healthz", nil)
+// public asks this service at its public address if a server runs. An answer of any status means that it is reachable.
+func (e *examination) public(ctx context.Context, name cli.Word) {
+	if e.offline {
+		return
+	}
+	report, err := e.services.KeyReport(ctx)
+	if err != nil || len(report.Processes) == 0 {
+		return // processes has said it
+	}
+	ctx, cancel := context.WithTimeout(ctx, publicTime)
+	defer cancel()
+	if err := askPublic(ctx, e.conf.BaseURL()); err != nil {
+		e.warn(name, cli.Say("check the name, the proxy in front and its certificate"), "this service at its public address: %v", err)
+	}
+}
+
+// publicTime bounds the question to the public address.
+const publicTime = 2500 * time.Millisecond
+
+func askPublic(ctx context.Context, base string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/healthz", nil)
 	if err != nil {
 		return err
 	}

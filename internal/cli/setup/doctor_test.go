@@ -107,7 +107,7 @@ func TestDoctor(t *testing.T) {
 		{"not a database", []string{"database=sqlite:plain.txt"}, "database", "fault", "", ""},
 		{"server away", []string{"database=postgres://tamga@127.0.0.1:1/tamga?connect_timeout=1"}, "database", "fault", "", "start the database server"},
 		{"bucket away", []string{"bucket={endpoint: 'http://127.0.0.1:1', region: a, name: a, access_key_file: other.key, secret_key_file: other.key, path_style: true}"}, "documents", "fault", "documents cannot be kept", "bucket.endpoint"},
-		{"stamps away", []string{"evidence.tsp_services=[{name: main, url: 'http://127.0.0.1:1/tsp'}]"}, "network", "warning", "the time-stamp service main", "firewall"},
+		{"stamps away", []string{"evidence={allow_networks: [127.0.0.1], tsp_services: [{name: main, url: 'http://127.0.0.1:1/tsp'}]}"}, "network", "warning", "the time-stamp service main", "firewall"},
 	} {
 		var flags []string
 		for _, s := range c.set {

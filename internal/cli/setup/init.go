@@ -43,6 +43,12 @@ type Init struct {
 	BuiltIn      *bool         `negatable:"" help:"Let the built-in authority certify keys of users. Default: yes, unless --authority is given."`
 	Parent       string        `placeholder:"FILE" help:"Certificates (PEM) of an outside authority, with its root, that certifies the built-in one. A request for that is made."`
 	Subject      []string      `placeholder:"NAME=VALUE" sep:"none" help:"Part of the name in this request, for instance OGRN=1027700132195. May be repeated. Default: the name of the built-in authority."`
+	Organization string        `placeholder:"NAME" help:"Organisation in the names of the built-in authority (certificates.organization). Default: Tamga."`
+	CommonName   string        `placeholder:"NAME" help:"Beginning of the common names of the built-in authority, such as \"NAME GOST Root CA\" (certificates.common_name). Default: --organization."`
+	RootYears    string        `placeholder:"YEARS" help:"Life of roots of the built-in authority (certificates.root_years). Default: 20."`
+	IssuingYears string        `placeholder:"YEARS" help:"Life of its issuing authorities (certificates.issuing_years). Default: 15."`
+	Life         string        `name:"certificate-life" placeholder:"TIME" help:"Validity of certificates of users, unless a request wants another one (certificates.life). Default: 10944h, 15 months."`
+	CRLLife      string        `name:"crl-life" placeholder:"TIME" help:"Time from one revocation list to its next update (certificates.crl_life). Default: 168h."`
 	TSP          []string      `name:"tsp" placeholder:"NAME=URL" sep:"none" help:"Time-stamp service outside of the service. May be repeated."`
 	AllowNetwork []string      `placeholder:"NETWORK" sep:"none" help:"Private network or host where outside services may be reached, such as 10.1.0.0/16 (evidence.allow_networks). May be repeated."`
 	Client       []string      `placeholder:"NAME" help:"Application that signs users in by password. A secret is made for it. May be repeated."`
@@ -208,6 +214,7 @@ func (i *Init) defaults() {
 	set(&i.Listen, "127.0.0.1:8080")
 	set(&i.Group, "Default")
 	set(&i.Operator, "operator")
+	set(&i.CommonName, i.Organization)
 	set(&i.Database, "sqlite:"+filepath.Join(i.path(i.Data), "tamga.db"))
 	if i.BuiltIn == nil {
 		yes := len(i.Authority) == 0
@@ -271,8 +278,56 @@ func (i *Init) ask(c *cli.Console) error {
 			}
 		}
 	}
+	if err := i.askAuthority(c, t); err != nil {
+		return err
+	}
 	if i.FourEyes {
 		if i.FourEyes, err = t.Confirm(c.Text("Require a second operator for deleting users and resetting passwords (recommended for production)?"), true); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// authoritySetting is what init asks and writes about the built-in authority.
+type authoritySetting = struct {
+	question cli.Word
+	proposed string
+	name     string // below certificates
+	to       *string
+}
+
+// authority returns the settings of the built-in authority, in the order of the questions.
+func (i *Init) authority() []authoritySetting {
+	return []struct {
+		question       cli.Word
+		proposed, name string
+		to             *string
+	}{
+		{"Organisation in the names of the built-in authority", "Tamga", "organization", &i.Organization},
+		{"Beginning of the common names of the built-in authority", "Tamga", "common_name", &i.CommonName},
+		{"Life of roots of the built-in authority, in years", "20", "root_years", &i.RootYears},
+		{"Life of its issuing authorities, in years", "15", "issuing_years", &i.IssuingYears},
+		{"Validity of certificates of users, unless a request wants another one (10944h is 15 months)", "10944h", "life", &i.Life},
+		{"Time from one revocation list to its next update", "168h", "crl_life", &i.CRLLife},
+	}
+}
+
+// askAuthority asks for names and lives of the built-in authority, which makes its certificates at once.
+func (i *Init) askAuthority(c *cli.Console, t *cli.Dialog) (err error) {
+	if i.BuiltIn != nil && !*i.BuiltIn {
+		return nil
+	}
+	for _, s := range i.authority() {
+		if *s.to != "" {
+			continue
+		}
+		proposed := s.proposed
+		if s.to == &i.CommonName && i.Organization != "" {
+			proposed = i.Organization
+		}
+		check := i.setting("certificates." + s.name)
+		if *s.to, err = t.AskChecked(c.Word(s.question), proposed, check); err != nil {
 			return err
 		}
 	}
@@ -288,7 +343,11 @@ func certificates(file string) error {
 // setting returns the check of an answer that becomes a setting.
 func (i *Init) setting(name string) func(answer string) error {
 	return func(answer string) error {
-		text := fmt.Sprintf("master_keys: {active: \"1\", files: {\"1\": master.key}}\n%s: %s\n", name, strconv.Quote(answer))
+		line := name + ": " + scalar(answer)
+		if section, key, below := strings.Cut(name, "."); below {
+			line = section + ": {" + key + ": " + scalar(answer) + "}"
+		}
+		text := "master_keys: {active: \"1\", files: {\"1\": master.key}}\n" + line + "\n"
 		conf, err := config.Decode([]byte(text), "", filepath.Dir(i.Config), app.Parts())
 		faults := config.Each(err)
 		if conf != nil {
@@ -302,6 +361,14 @@ func (i *Init) setting(name string) func(answer string) error {
 		}
 		return nil
 	}
+}
+
+// scalar returns an answer as a value of YAML: a whole number as it is, a text and a time in quotation marks.
+func scalar(answer string) string {
+	if answer != "" && strings.Trim(answer, "0123456789") == "" {
+		return answer
+	}
+	return strconv.Quote(answer)
 }
 
 // askDatabase asks for the database until one can be used. It is the last thing to be wrong, and the first that
@@ -431,6 +498,11 @@ func (i *Init) text(evidence []trusted) ([]byte, error) {
 	b.WriteString("certificates:\n")
 	if *i.BuiltIn {
 		b.WriteString("  # An operator approves on the pages or the command line, and sees what differs from the user's record.\n  approval: operator\n")
+	}
+	for _, s := range i.authority() {
+		if *s.to != "" {
+			fmt.Fprintf(&b, "  %s: %s\n", s.name, scalar(*s.to))
+		}
 	}
 	if !*i.BuiltIn || len(i.Authority) > 0 {
 		fmt.Fprintf(&b, "  built_in: %t\n", *i.BuiltIn)

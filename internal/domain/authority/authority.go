@@ -132,8 +132,12 @@ type Config struct {
 	BaseURL string
 	// Holder is the name of the holder that new keys go to; "" means vault.SoftwareName.
 	Holder string
-	// Name begins the names of the authorities. Default "Tamga".
-	Name string
+	// Organization is the O in the names of authorities, time-stamping services and responders that are made from now
+	// on, and Name begins their common names. Default "Tamga".
+	Organization, Name string
+	// RootYears and IssuingYears are the lives of certificates that roots and issuing authorities get from now on, in
+	// years. An issuing authority never outlives its root. Default 20 and 15.
+	RootYears, IssuingYears int
 	// Life is the life of a user's certificate. Default 15 months.
 	Life time.Duration
 	// CRLLife is the time from one revocation list to its nextUpdate; a list is
@@ -163,13 +167,13 @@ type Config struct {
 // Lifetimes. NotBefore and thisUpdate are skew in the past, for readers whose clock is
 // slow.
 const (
-	rootYears      = 20
-	issuingYears   = 15
-	defaultLife    = 456 * 24 * time.Hour // 15 months
-	defaultCRLLife = 7 * 24 * time.Hour
-	defaultOCSP    = 10 * time.Minute
-	defaultJump    = time.Second
-	skew           = 5 * time.Minute
+	defaultRootYears    = 20
+	defaultIssuingYears = 15
+	defaultLife         = 456 * 24 * time.Hour // 15 months
+	defaultCRLLife      = 7 * 24 * time.Hour
+	defaultOCSP         = 10 * time.Minute
+	defaultJump         = time.Second
+	skew                = 5 * time.Minute
 )
 
 // CRLPath is the path of the revocation list of an authority under BaseURL.
@@ -242,7 +246,8 @@ func New(c Config, s Store, h *vault.Holders, rand io.Reader, now func() time.Ti
 			return nil, errors.New("authority: BaseURL: want http:// or https:// with a host and no trailing slash")
 		}
 	}
-	c.Name, c.Holder = cmp.Or(c.Name, "Tamga"), cmp.Or(c.Holder, vault.SoftwareName)
+	c.Organization, c.Name, c.Holder = cmp.Or(c.Organization, "Tamga"), cmp.Or(c.Name, "Tamga"), cmp.Or(c.Holder, vault.SoftwareName)
+	c.RootYears, c.IssuingYears = cmp.Or(c.RootYears, defaultRootYears), cmp.Or(c.IssuingYears, defaultIssuingYears)
 	if c.Life == 0 {
 		c.Life = defaultLife
 	}
@@ -257,6 +262,9 @@ func New(c Config, s Store, h *vault.Holders, rand io.Reader, now func() time.Ti
 	}
 	if c.ClockJump == 0 {
 		c.ClockJump = defaultJump
+	}
+	if c.RootYears < 0 || c.IssuingYears < 0 {
+		return nil, errors.New("authority: RootYears and IssuingYears: want a positive number of years")
 	}
 	if c.Life < 0 || c.CRLLife < time.Minute {
 		return nil, errors.New("authority: Life and CRLLife: want a positive life, and a minute at least for a revocation list")

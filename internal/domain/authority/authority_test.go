@@ -333,6 +333,45 @@ func TestConfigShowsInCertificates(t *testing.T) {
 	}
 }
 
+// TestConfigNamesAuthorities gives the authority an organisation, a common name and lives of its own.
+func TestConfigNamesAuthorities(t *testing.T) {
+	t.Parallel()
+	db, c := storetest.SQLite(t), newClock()
+	s := newServiceWith(t, authority.Config{Organization: "ООО «Пример»", Name: "Example", RootYears: 3, IssuingYears: 10, CRLLife: 24 * time.Hour}, db, c, 1)
+	if err := s.Bootstrap(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	all := must[[]authority.Described](t)(s.All(t.Context()))
+	if len(all) != 4 {
+		t.Fatalf("%d authorities", len(all))
+	}
+	for _, d := range all {
+		title := map[string]string{"gost-root": "GOST Root CA", "gost": "GOST Issuing CA", "ecdsa-root": "ECDSA Root CA", "ecdsa": "ECDSA Issuing CA"}[d.Name]
+		o, _ := d.Certificate.Subject.Get(x509gost.OIDOrganization)
+		cn, _ := d.Certificate.Subject.Get(x509gost.OIDCommonName)
+		if o != "ООО «Пример»" || cn != "Example "+title {
+			t.Errorf("%s is %s", d.Name, d.Certificate.Subject)
+		}
+		if years := d.Certificate.NotAfter.Year() - c.now().Year(); years != 3 { // no issuing authority outlives its root
+			t.Errorf("%s is valid for %d years", d.Name, years)
+		}
+	}
+	for _, l := range must[[]*x509gost.RevocationList](t)(s.CRLs(t.Context())) {
+		if life := l.NextUpdate.Sub(c.now()).Round(time.Hour); life != 24*time.Hour {
+			t.Errorf("the list of %s is valid for %v", l.Issuer, life)
+		}
+	}
+	// A new name counts for the next issuing authority; a root keeps its own.
+	other := newServiceWith(t, authority.Config{Organization: "Other", Name: "Other"}, db, c, 2)
+	if _, err := other.Rollover(t.Context(), "gost", true); err != nil {
+		t.Fatal(err)
+	}
+	roots, issuing := must[[]*x509gost.Certificate](t)(other.Roots(t.Context())), must[[]*x509gost.Certificate](t)(other.Issuing(t.Context()))
+	if !roots[0].Subject.Equal(roots[1].Subject) || issuing[0].Subject.String() == issuing[1].Subject.String() {
+		t.Errorf("roots %s and %s, issuing %s", roots[0].Subject, roots[1].Subject, issuing[0].Subject)
+	}
+}
+
 // Each kind of key gets the purposes of encryption that it has, if they are asked for.
 func TestIssueForEncryption(t *testing.T) {
 	s, _, _ := bootstrapped(t)

@@ -192,7 +192,7 @@ func (s *Service) createDelegate(ctx context.Context, d delegate, issuer *author
 		return nil, err
 	}
 	subject, err := x509gost.BuildName([]x509gost.Attribute{
-		{OID: x509gost.OIDOrganization, Value: s.config.Name},
+		{OID: x509gost.OIDOrganization, Value: s.config.Organization},
 		{OID: x509gost.OIDCommonName, Value: s.config.Name + " " + d.title},
 	})
 	if err != nil {

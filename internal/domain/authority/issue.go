@@ -122,7 +122,7 @@ func (s *Service) ensure(ctx context.Context, name, commonName string, su *suite
 		return load(r)
 	}
 	subject, err := x509gost.BuildName([]x509gost.Attribute{
-		{OID: x509gost.OIDOrganization, Value: s.config.Name},
+		{OID: x509gost.OIDOrganization, Value: s.config.Organization},
 		{OID: x509gost.OIDCommonName, Value: commonName},
 	})
 	if err != nil {
@@ -199,12 +199,12 @@ func (s *Service) authorityTemplate(subject x509gost.Name, issuer *authority) (*
 	notBefore := s.notBefore()
 	t := &x509gost.Template{
 		Subject: subject, SerialNumber: serial,
-		NotBefore: notBefore, NotAfter: notBefore.AddDate(rootYears, 0, 0),
+		NotBefore: notBefore, NotAfter: notBefore.AddDate(s.config.RootYears, 0, 0),
 		IsCA: true, MaxPathLen: 1,
 		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
 	}
 	if issuer != nil {
-		t.NotAfter = earlier(notBefore.AddDate(issuingYears, 0, 0), issuer.certificate.NotAfter)
+		t.NotAfter = earlier(notBefore.AddDate(s.config.IssuingYears, 0, 0), issuer.certificate.NotAfter)
 		t.MaxPathLen = 0
 		s.nameAddresses(t, issuer.name)
 	}

@@ -61,6 +61,8 @@ type Deps struct {
 	Sources func() []SourceState
 	// CheckTSP requests a time stamp from a registered service and checks it.
 	CheckTSP func(ctx context.Context, service policy.TSPService) ([]Fact, error)
+	// TryMessage sends a test message, see [notify.Service.Try], and says what the other side answered.
+	TryMessage func(ctx context.Context, channel notify.Channel, to string) ([]Fact, error)
 	// Import registers the users of a list, or checks it.
 	Import func(ctx context.Context, o ImportOrder) (ImportReport, error)
 	// Send sends a request through all steps of the server, see [rest.Inner], to an address below Address.

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 
 	"tamga/internal/domain/effect"
 	"tamga/internal/domain/fault"
@@ -49,6 +50,9 @@ func (a *API) messages(ctx context.Context, r struct {
 		t.Next = "/operator/messages?" + url.Values{"state": {r.State}, "before": {list[len(list)-1].ID}}.Encode()
 	}
 	t.Commands = []link{{Address: "/operator/messages/preview", Key: "messages.preview"}}
+	if a.may(rest.Caller(ctx), Administrator) && len(a.tried()) > 0 {
+		t.Commands = append(t.Commands, a.commandLink("/operator/messages", "", "message-try", ""))
+	}
 	for _, s := range messageStates {
 		t.Filters = append(t.Filters, view.Tab{Address: "/operator/messages?state=" + s, Key: "messages.only." + cmp.Or(s, "all"), Here: s == r.State})
 	}
@@ -109,8 +113,23 @@ func (a *API) previewMessage(ctx context.Context, r struct {
 	return a.office(ctx, "preview", "messages.preview", "", v), nil
 }
 
+// tried returns the channels to people that this installation has.
+func (a *API) tried() (list []pick) {
+	for _, c := range a.Messages.Available() {
+		list = append(list, pick{Value: string(c), Key: "channel." + string(c)})
+	}
+	return list
+}
+
 func (a *API) messageCommands() []command {
-	return []command{{name: "message-again", operation: "ResendMessage", effects: does(effect.None), do: func(ctx context.Context, o *object, _ rest.Form) (*made, error) {
+	try := command{name: "message-try", adds: true, operation: "TestMessage", effects: does(effect.None), more: func(context.Context, *object) ([]field, error) {
+		return []field{{name: "channel", kind: kindChoice, choices: a.tried()}, {name: "recipient", required: true, hint: "field.hint.recipient"}}, nil
+	}, do: func(ctx context.Context, _ *object, f rest.Form) (*made, error) {
+		rest.Concerning(ctx, f.Get("recipient"))
+		facts, err := a.TryMessage(ctx, notify.Channel(f.Get("channel")), strings.TrimSpace(f.Get("recipient")))
+		return &made{Facts: facts, Note: "messages.tried"}, err
+	}}
+	return []command{try, {name: "message-again", operation: "ResendMessage", effects: does(effect.None), do: func(ctx context.Context, o *object, _ rest.Form) (*made, error) {
 		rest.Concerning(ctx, o.Of)
 		return nil, a.Messages.Resend(ctx, o.Of)
 	}}}

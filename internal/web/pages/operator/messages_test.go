@@ -66,4 +66,10 @@ func TestMessagesAgain(t *testing.T) {
 	b.Shows(b.Get("/operator/messages?state=sent"), "There is no message.")
 	// A message that is gone since the form was opened.
 	b.Is(b.Post("/operator/messages/message-again?of="+tamgatest.Missing, nil), 404, "There is no such message.<")
+	// A test message says what the server answers.
+	try := url.Values{"channel": {"Email"}, "recipient": {"anna@example.org"}}
+	b.Shows(b.Get("/operator/messages"), "/operator/messages/message-try")
+	b.Shows(b.SendCommand("/operator/messages/message-try", try), "anna@example.org", "554 no service", "The service did not take the message.")
+	ru.Shows(ru.SendCommand("/operator/messages/message-try", try), "Ответ сервиса", "Сервис не принял сообщение.")
+	b.Shows(b.SendCommand("/operator/messages/message-try", url.Values{"channel": {"Email"}, "recipient": {"anna"}}), "name@example.ru")
 }

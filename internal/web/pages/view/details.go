@@ -117,20 +117,54 @@ func (w *Words) match(known *details, message string, depth int) string {
 	if text, ok := known.plain[message]; ok || len(message) > maxPart {
 		return text
 	}
-	for _, d := range known.varying {
-		if m := d.message.FindStringSubmatch(message); m != nil {
-			given := []any{}
-			for i, verb := range values.FindAllString(d.text, -1) {
-				value := w.value(known.plain, m[i+1])
-				if verb == "%v" && depth < maxDepth {
-					value = w.messages(known, m[i+1], depth+1)
-				}
-				given = append(given, value)
+	text, found, ok := known.find(message)
+	if !ok {
+		return ""
+	}
+	given := make([]any, len(found))
+	for i, v := range found {
+		value := w.value(known.plain, v.Text)
+		if v.Message && depth < maxDepth {
+			value = w.messages(known, v.Text, depth+1)
+		}
+		given[i] = value
+	}
+	return fmt.Sprintf(text, given...)
+}
+
+// Value is a value of a message.
+type Value struct {
+	Text    string
+	Message bool // it is a message, or several
+}
+
+// find returns the text of a message with values, and these in the order of the text.
+func (d *details) find(message string) (text string, given []Value, ok bool) {
+	for _, one := range d.varying {
+		if m := one.message.FindStringSubmatch(message); m != nil {
+			for i, verb := range values.FindAllString(one.text, -1) {
+				given = append(given, Value{m[i+1], verb == "%v"})
 			}
-			return fmt.Sprintf(d.text, given...)
+			return one.text, given, true
 		}
 	}
-	return ""
+	return "", nil, false
+}
+
+// Catalogue has texts of messages in another language, in the form of the details of pages.
+type Catalogue struct{ known *details }
+
+// ReadCatalogue reads the lines of a catalogue. It panics if a line has no text: this is a programming error.
+func ReadCatalogue(language, lines string) *Catalogue {
+	return &Catalogue{readDetails(language, lines)}
+}
+
+// Find returns the text of a message, for [fmt.Sprintf], and its values in the order of the text.
+func (c *Catalogue) Find(message string) (text string, given []Value, ok bool) {
+	if text, ok := c.known.plain[message]; ok {
+		return strings.ReplaceAll(text, "%", "%%"), nil, true
+	}
+	return c.known.find(message)
 }
 
 // messages returns messages with semicolons between them, each in another language as a part of
