@@ -18,10 +18,12 @@ chmod 755 "$tree"
 
 install -D -m 755 "$program" "$tree/usr/bin/tamga"
 install -D -m 755 "$source/packaging/debian/tamga-admin" "$tree/usr/sbin/tamga-admin"
+install -D -m 755 "$source/packaging/debian/refresh-secrets" "$tree/usr/lib/tamga/refresh-secrets"
 for unit in tamga.service tamga.socket tamga-backup.service tamga-backup.timer; do
-  install -D -m 644 "$source/packaging/debian/$unit" "$tree/lib/systemd/system/$unit"
+  install -D -m 644 "$source/packaging/debian/$unit" "$tree/usr/lib/systemd/system/$unit"
 done
 mkdir -p "$tree/usr/share"
+install -D -m 644 "$source/packaging/debian/lintian-overrides" "$tree/usr/share/lintian/overrides/tamga"
 cp -r "$share/." "$tree/usr/share/"
 install -d -m 755 "$tree/usr/share/man/man8"
 gzip -9nc "$source/packaging/debian/tamga-admin.8" >"$tree/usr/share/man/man8/tamga-admin.8.gz"
@@ -37,7 +39,8 @@ install -D -m 644 -t "$doc/import" "$source"/docs/import/*
 # What an administrator copies: alerts, the dashboard, manifests.
 install -D -m 644 -t "$doc/prometheus" "$source"/packaging/prometheus/*.yaml
 install -D -m 644 -t "$doc/grafana" "$source"/packaging/grafana/*.json
-install -D -m 644 -t "$doc/kubernetes" "$source"/packaging/kubernetes/*.yaml
+install -D -m 644 -t "$doc/kubernetes/base" "$source"/packaging/kubernetes/base/*.yaml
+install -D -m 644 -t "$doc/kubernetes/overlays/example" "$source"/packaging/kubernetes/overlays/example/*.yaml
 install -D -m 644 -t "$doc/compose" "$source"/packaging/compose/*.yaml
 # A version of Debian sorts 1.0.0~rc1 before 1.0.0, and has no hyphen.
 debian=${version//-/\~}
@@ -67,7 +70,7 @@ install -m 644 "$source/packaging/debian/templates" "$tree/DEBIAN/"
 sed -e "s/@VERSION@/$debian/" -e "s/@ARCH@/$arch/" \
   -e "s/@SIZE@/$(du -sk --apparent-size --exclude DEBIAN "$tree" | cut -f1)/" \
   "$source/packaging/debian/control" >"$tree/DEBIAN/control"
-(cd "$tree" && find usr lib -type f -print0 | sort -z | xargs -0 md5sum) >"$tree/DEBIAN/md5sums"
+(cd "$tree" && find usr -type f -print0 | sort -z | xargs -0 md5sum) >"$tree/DEBIAN/md5sums"
 chmod 644 "$tree/DEBIAN/control" "$tree/DEBIAN/md5sums" "$tree/DEBIAN/templates"
 find "$tree" -exec touch --no-dereference --date "@$SOURCE_DATE_EPOCH" {} +
 dpkg-deb --root-owner-group -Zxz --build "$tree" "$out/tamga_${version}_$arch.deb" >/dev/null

@@ -15,6 +15,53 @@ import (
 	"time"
 )
 
+// olderCommit closed the issue before the packages got backups, alerts and questions. An upgrade from its package is tried.
+const olderCommit = "8681462d"
+
+// olderPackage makes the package of olderCommit.
+func olderPackage(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	source := strings.TrimSpace(output(t, "git", "rev-parse", "--show-toplevel"))
+	output(t, "git", "clone", "-q", source, dir+"/source")
+	output(t, "git", "-C", dir+"/source", "checkout", "-q", olderCommit)
+	cmd := exec.Command(dir+"/source/packaging/release.sh", "1.2.2", dir+"/out")
+	cmd.Env = append(os.Environ(), "TAMGA_RELEASE_TARGETS=linux/amd64")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return dir + "/out/tamga_1.2.2_amd64.deb"
+}
+
+// tryUpgrade makes an installation with an older package as the manual says, and upgrades it.
+func tryUpgrade(t *testing.T, older, newer string) {
+	mmdebstrap := installed(t, "mmdebstrap")
+	if os.Getuid() != 0 {
+		t.Skip("a clean Debian needs root")
+	}
+	root := filepath.Join(t.TempDir(), "root")
+	output(t, mmdebstrap, "--quiet", "--variant=minbase", "--include=adduser,debconf", "bookworm", root)
+	inside := func(args ...string) string {
+		t.Helper()
+		return output(t, "chroot", append([]string{root}, args...)...)
+	}
+	output(t, "cp", older, root+"/tmp/older.deb")
+	output(t, "cp", newer, root+"/tmp/newer.deb")
+	inside("dpkg", "-i", "/tmp/older.deb")
+	inside("tamga", "init", "--yes", "--public-url", "https://sign.example.org", "--config", "/etc/tamga/tamga.yaml", "--data", "/var/lib/tamga", "--user", "tamga")
+	inside("tamga-admin", "group", "add", "Before")
+	roots := inside("tamga-admin", "ca", "export")
+	inside("env", "DEBIAN_FRONTEND=noninteractive", "dpkg", "-i", "/tmp/newer.deb")
+	if groups := inside("tamga-admin", "group", "list"); !strings.Contains(groups, "Before") {
+		t.Errorf("after the upgrade: %s", groups)
+	}
+	if after := inside("tamga-admin", "ca", "export"); after != roots {
+		t.Errorf("other roots after the upgrade:\n%s", after)
+	}
+	inside("tamga-admin", "config", "check", "--config", "/etc/tamga/tamga.yaml")
+	inside("tamga-admin", "operator", "list")
+}
+
 // TestDebianInstalled installs the package of a release that exists already.
 func TestDebianInstalled(t *testing.T) {
 	release := os.Getenv("TAMGA_TEST_RELEASE_DIR")
@@ -22,6 +69,9 @@ func TestDebianInstalled(t *testing.T) {
 		t.Skip("set TAMGA_TEST_RELEASE_DIR to the directory of release.sh 1.2.3; TestRelease does the same with its own release")
 	}
 	tryDebian(t, release)
+	if older := os.Getenv("TAMGA_TEST_OLDER_PACKAGE"); older != "" {
+		tryUpgrade(t, older, release+"/tamga_1.2.3_amd64.deb")
+	}
 }
 
 // tryDebian installs, starts, upgrades, removes and purges the package of a release in a clean Debian, which
@@ -126,6 +176,15 @@ master_keys: {active: "1", files: {"1": /etc/tamga/secrets/master.key}}
 		t.Fatalf("ready says %q; the server ended with %v:\n%s", ready, err, log.String())
 	}
 
+	// A reload gives the service what changed since its start, and nothing else.
+	put("etc/tamga/secrets/tls.key", "a new key\n", 0o600)
+	inside("env", "CREDENTIALS_DIRECTORY=/run/credentials", "/usr/lib/tamga/refresh-secrets")
+	inside("env", "CREDENTIALS_DIRECTORY=/run/credentials", "/usr/lib/tamga/refresh-secrets")
+	if got := inside("sh", "-c", "cd /run && find tamga-secrets* -printf '%p %m %u %g\\n' | sort"); got != "tamga-secrets 750 root tamga\ntamga-secrets/tls.key 440 root tamga\n" {
+		t.Errorf("the service gets\n%s", got)
+	}
+	inside("rm", "-r", "/run/tamga-secrets", "/etc/tamga/secrets/tls.key")
+
 	inside("dpkg", "-r", "tamga")
 	for _, kept := range []string{"etc/tamga/tamga.yaml", "etc/tamga/secrets/master.key", "var/lib/tamga/tamga.db"} {
 		if _, err := os.Stat(filepath.Join(root, kept)); err != nil {
@@ -142,11 +201,22 @@ master_keys: {active: "1", files: {"1": /etc/tamga/secrets/master.key}}
 		t.Errorf("after a purge without an answer: %v", err)
 	}
 	inside("dpkg", "-i", "/tmp/tamga_1.2.4.deb")
+	// What an administrator keeps: a backup, and the configuration with its secrets elsewhere.
+	inside("install", "-d", "-m", "0700", "-o", "tamga", "-g", "tamga", "/srv/backups")
+	inside("tamga-admin", "backup", "/srv/backups/one")
+	inside("tamga-admin", "backup", "verify", "/srv/backups/one")
+	inside("cp", "-a", "/etc/tamga", "/srv/etc")
 	inside("sh", "-c", "echo tamga tamga/purge boolean true | debconf-set-selections")
 	inside("env", "DEBIAN_FRONTEND=noninteractive", "dpkg", "-P", "tamga")
 	for _, gone := range []string{"etc/tamga", "var/lib/tamga", "usr/bin/tamga"} {
 		if _, err := os.Stat(filepath.Join(root, gone)); !os.IsNotExist(err) {
 			t.Errorf("after the purge: %s is there, %v", gone, err)
 		}
+	}
+	inside("dpkg", "-i", "/tmp/tamga_1.2.4.deb")
+	inside("sh", "-c", "rm -rf /etc/tamga && cp -a /srv/etc /etc/tamga")
+	inside("tamga-admin", "restore", "/srv/backups/one")
+	if groups := inside("tamga-admin", "group", "list"); !strings.Contains(groups, "Default") {
+		t.Errorf("after purge and restore: %s", groups)
 	}
 }

@@ -416,12 +416,18 @@ func makeDeb(t *testing.T, version, program, dir string) []byte {
 	if err := os.Mkdir(share+"/man", 0o755); err != nil {
 		t.Fatal(err)
 	}
-	write(t, share+"/man/page", "a page\n")
+	plain := func(file, text string) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	plain(share+"/man/page", "a page\n")
 	for _, completion := range []string{"bash-completion/completions/tamga", "fish/vendor_completions.d/tamga.fish"} {
 		if err := os.MkdirAll(filepath.Dir(share+"/"+completion), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		write(t, share+"/"+completion, "a completion\n")
+		plain(share+"/"+completion, "a completion\n")
 	}
 	cmd := exec.Command("./deb.sh", version, "amd64", program, licences, share, dir)
 	cmd.Env = append(os.Environ(), "SOURCE_DATE_EPOCH=1700000000")
@@ -434,6 +440,10 @@ func makeDeb(t *testing.T, version, program, dir string) []byte {
 	}
 	return deb
 }
+
+// notOurs are the tags of lintian that only the package of a test has, with its script for a program and its page, and the one for
+// the address of a maintainer, which is set where packages are published.
+var notOurs = []string{"odd-place-for-manual-page", "bogus-mail-host", "bogus-mail-host-in-debian-changelog"}
 
 func TestDebianPackage(t *testing.T) {
 	t.Parallel()
@@ -451,7 +461,7 @@ func TestDebianPackage(t *testing.T) {
 		}
 	}
 	files := output(t, "dpkg-deb", "--contents", deb)
-	for _, want := range []string{"-rwxr-xr-x root/root", " ./usr/bin/tamga\n", " ./lib/systemd/system/tamga.service\n", " ./lib/systemd/system/tamga.socket\n", " ./usr/share/doc/tamga/import/users.csv\n", " ./usr/share/doc/tamga/operations.md\n", " ./usr/share/man/page\n", "2023-11-14 22:13 "} {
+	for _, want := range []string{"-rwxr-xr-x root/root", " ./usr/bin/tamga\n", " ./usr/lib/systemd/system/tamga.service\n", " ./usr/lib/systemd/system/tamga.socket\n", " ./usr/lib/tamga/refresh-secrets\n", " ./usr/share/doc/tamga/import/users.csv\n", " ./usr/share/doc/tamga/operations.md\n", " ./usr/share/man/page\n", "2023-11-14 22:13 "} {
 		if !strings.Contains(files, want) {
 			t.Errorf("no %q in\n%s", want, files)
 		}
@@ -459,8 +469,14 @@ func TestDebianPackage(t *testing.T) {
 	if strings.Contains(files, "./etc") || strings.Contains(files, "./var") {
 		t.Errorf("the package has files of the installation:\n%s", files)
 	}
-	for _, script := range []string{"postinst", "prerm", "postrm", "tamga-admin"} {
+	for _, script := range []string{"postinst", "prerm", "postrm", "tamga-admin", "refresh-secrets"} {
 		output(t, "sh", "-n", "debian/"+script)
+	}
+	if lintian, err := exec.LookPath("lintian"); err == nil {
+		out, err := exec.Command(lintian, "--fail-on=error,warning", "--allow-root", "--suppress-tags="+strings.Join(notOurs, ","), deb).CombinedOutput()
+		if err != nil {
+			t.Errorf("lintian: %v\n%s", err, out)
+		}
 	}
 }
 
@@ -517,7 +533,7 @@ func TestRelease(t *testing.T) {
 		t.Errorf("%v\n%s", err, out)
 	}
 	names, err := fs.Glob(os.DirFS(one), "*")
-	if err != nil || len(names) != 11 {
+	if err != nil || len(names) != 12 {
 		t.Errorf("%q, %v", names, err)
 	}
 	commit := strings.TrimSpace(output(t, "git", "rev-parse", "HEAD"))
@@ -537,6 +553,12 @@ func TestRelease(t *testing.T) {
 		checkSBOM(t, bom, program, "pdfjs-dist")
 		if !strings.Contains(string(bom), commit) {
 			t.Errorf("the bill of materials of %s does not name the commit", target)
+		}
+	}
+	operations := output(t, "tar", "--list", "--verbose", "--gzip", "--file", one+"/tamga_1.2.3_operations.tar.gz")
+	for _, want := range []string{"tamga-1.2.3/prometheus/tamga.rules.yaml", "tamga-1.2.3/grafana/tamga.json", "tamga-1.2.3/compose/compose.yaml", "tamga-1.2.3/kubernetes/base/kustomization.yaml", "tamga-1.2.3/kubernetes/overlays/example/config.yaml"} {
+		if !strings.Contains(operations, want+"\n") {
+			t.Errorf("no %s in\n%s", want, operations)
 		}
 	}
 	version := output(t, one+"/tamga_1.2.3_linux_amd64", "--version")
@@ -560,6 +582,7 @@ func TestRelease(t *testing.T) {
 		tryImage(t, root)
 	}
 	t.Run("Debian", func(t *testing.T) { tryDebian(t, one) })
+	t.Run("Upgrade", func(t *testing.T) { tryUpgrade(t, olderPackage(t), deb) })
 	if arm, err := exec.LookPath("qemu-aarch64"); err == nil {
 		if got := output(t, arm, one+"/tamga_1.2.3_linux_arm64", "version"); !strings.HasPrefix(got, "tamga 1.2.3 "+commit) || !strings.Contains(got, "linux/arm64") {
 			t.Errorf("on arm64: %q", got)

@@ -5,14 +5,17 @@
 #   packaging/release.sh VERSION DIR
 #
 # DIR gets a static program for each platform, its bill of materials (CycloneDX), the licences of the
-# modules in it, Debian packages, a container image (OCI layout), and SHA256SUMS. The same commit, version
-# and Go give the same bytes in any directory. VERSION is a number such as 1.2.3.
+# modules in it, Debian packages, a container image (OCI layout), what an administrator copies (alerts, the
+# dashboard, manifests), and SHA256SUMS. The same commit, version and Go give the same bytes in any
+# directory. VERSION is a number such as 1.2.3.
 #
 # It needs a clone of the repository, Go and git, and dpkg-deb for the packages.
 # TAMGA_RELEASE_TARGETS="linux/amd64" makes fewer platforms.
+# TAMGA_RELEASE_KEY=FILE signs SHA256SUMS with a key of minisign (minisign -G). Its password is asked for, or is in
+# TAMGA_RELEASE_PASSWORD. If packaging/release.pub exists, the signature must verify under it.
 set -euo pipefail
 
-[[ $# = 2 && $1 =~ ^[0-9]+\.[0-9]+\.[0-9]+([~.+-][A-Za-z0-9.+~-]+)?$ ]] || { sed -n '3,12s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+[[ $# = 2 && $1 =~ ^[0-9]+\.[0-9]+\.[0-9]+([~.+-][A-Za-z0-9.+~-]+)?$ ]] || { sed -n '3,15s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 version=$1
 mkdir -p "$2"
 out=$(cd "$2" && pwd)
@@ -74,8 +77,17 @@ for image in "${images[@]}"; do
   packaging/deb.sh "$version" "${image%%=*}" "${image#*=}" "$out/licences.txt" "$share" "$out"
 done
 [ ${#images[@]} = 0 ] || "$work/packaging" image "$version" "$commit" "$SOURCE_DATE_EPOCH" "$out/tamga_${version}_image.tar" "${images[@]}"
+tar --create --sort=name --format=ustar --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner --mode='u=rwX,go=rX' \
+  --transform "s,^packaging,tamga-$version," packaging/prometheus packaging/grafana packaging/compose \
+  $(git ls-files 'packaging/kubernetes/*.yaml' packaging/kubernetes/backup.Dockerfile) |
+  gzip -9n >"$out/tamga_${version}_operations.tar.gz"
 cd "$out"
 sha256sum -- * >"$work/SHA256SUMS"
 mv "$work/SHA256SUMS" .
+if [ -n "${TAMGA_RELEASE_KEY-}" ]; then
+  "$work/packaging" sign "$TAMGA_RELEASE_KEY" SHA256SUMS "tamga $version, commit $commit"
+  pub=$OLDPWD/packaging/release.pub
+  [ ! -e "$pub" ] || "$work/packaging" verify "$pub" SHA256SUMS
+fi
 echo "== $out"
 ls -l "$out"

@@ -17,16 +17,22 @@ const credentials = "CREDENTIALS_DIRECTORY"
 // line LoadCredential=secrets:DIRECTORY.
 const CredentialPrefix = "secrets_"
 
-// Credential returns the file to read for a secret. A file of the same name in the directory of
-// credentials comes first. Without one it is the given file.
+// refreshed is the variable for a directory with secrets that are newer than the credentials: systemd copies
+// credentials at the start alone, and a reload puts the present secrets there.
+const refreshed = "TAMGA_REFRESHED_SECRETS"
+
+// Credential returns the file to read for a secret. A file of the same name in the directory of refreshed secrets comes
+// first, then one in the directory of credentials. Without them it is the given file.
 func Credential(file string) string {
-	dir := os.Getenv(credentials)
-	if dir == "" {
-		return file
-	}
-	for _, name := range []string{filepath.Base(file), CredentialPrefix + filepath.Base(file)} {
-		if found := filepath.Join(dir, name); exists(found) {
-			return found
+	for _, variable := range []string{refreshed, credentials} {
+		dir := os.Getenv(variable)
+		if dir == "" {
+			continue
+		}
+		for _, name := range []string{filepath.Base(file), CredentialPrefix + filepath.Base(file)} {
+			if found := filepath.Join(dir, name); exists(found) {
+				return found
+			}
 		}
 	}
 	return file

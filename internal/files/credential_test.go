@@ -38,6 +38,23 @@ func TestCredential(t *testing.T) {
 			t.Errorf("%s with %q: got %q, %v", c.name, c.dir, got, err)
 		}
 	}
+	// Secrets of a reload are newer. Their directory has no right of its own: others may not read them.
+	later := t.TempDir()
+	write(later, "a.key", "later\n", 0o400)
+	t.Setenv(credentials, given)
+	t.Setenv(refreshed, later)
+	for name, want := range map[string]string{"a.key": "later", "b.key": "of a directory", "c.key": "own"} {
+		if got, err := OwnSecret(Credential(filepath.Join(own, name)), "a secret"); err != nil || got != want {
+			t.Errorf("%s after a reload: got %q, %v", name, got, err)
+		}
+	}
+	if err := os.Chmod(filepath.Join(later, "a.key"), 0o444); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := OwnSecret(Credential(filepath.Join(own, "a.key")), "a secret"); err == nil {
+		t.Error("a secret of a reload that others can read was accepted")
+	}
+	t.Setenv(refreshed, "")
 	t.Setenv(credentials, own)
 	if _, err := OwnSecret(filepath.Join(given, "a.key"), "a secret"); err == nil {
 		t.Error("a file that others can read was accepted from outside of the directory of credentials")

@@ -3,41 +3,21 @@
 package kubernetes
 
 import (
-	"bytes"
 	"slices"
 	"strings"
 	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
-	networkingv1 "k8s.io/api/networking/v1"
-	strict "sigs.k8s.io/yaml"
 )
-
-// each decodes the documents of a file. An unknown field is an error.
-func each(t *testing.T, name string, into ...any) {
-	t.Helper()
-	documents := bytes.Split(read(t, name), []byte("\n---\n"))
-	if len(documents) != len(into) {
-		t.Fatalf("%s has %d documents, want %d", name, len(documents), len(into))
-	}
-	for n, text := range documents {
-		if err := strict.UnmarshalStrict(text, into[n]); err != nil {
-			t.Errorf("%s, document %d: %v", name, n+1, err)
-		}
-	}
-}
 
 // TestBackupManifest compares the CronJob with the Deployment that it backs up.
 func TestBackupManifest(t *testing.T) {
 	t.Parallel()
-	all, _ := decode(t, read(t, "tamga.yaml"))
-	var claim corev1.PersistentVolumeClaim
-	var job batchv1.CronJob
-	each(t, "backup.yaml", &claim, &job)
+	all := build(t, "base")
+	job := all.CronJob
 	pod, served := job.Spec.JobTemplate.Spec.Template.Spec, all.Deployment.Spec.Template.Spec
-	if claim.Kind != "PersistentVolumeClaim" || job.Kind != "CronJob" || job.Namespace != all.Deployment.Namespace || job.Spec.ConcurrencyPolicy != batchv1.ForbidConcurrent {
-		t.Errorf("the objects are %s and %s of %s", claim.Kind, job.Kind, job.Namespace)
+	if job.Spec.ConcurrencyPolicy != batchv1.ForbidConcurrent {
+		t.Errorf("two backups may run at once: %s", job.Spec.ConcurrencyPolicy)
 	}
 	c := pod.Containers[0]
 	if !slices.Equal(c.Args[:3], []string{"backup", "/backups", "--keep"}) || *pod.SecurityContext.RunAsUser != *served.SecurityContext.RunAsUser {
@@ -53,32 +33,43 @@ func TestBackupManifest(t *testing.T) {
 		}
 	}
 	for _, v := range pod.Volumes {
-		if v.Name == "backups" && v.PersistentVolumeClaim.ClaimName != claim.Name {
+		if v.Name == "backups" && v.PersistentVolumeClaim.ClaimName != all.Claim.Name {
 			t.Errorf("the claim is %q", v.PersistentVolumeClaim.ClaimName)
 		}
 	}
 }
 
-// TestNetworkManifests checks that the way in leads to the service of the pods, without the metrics.
+// TestNetworkManifests checks that the way in leads to the service of the pods, without the metrics: these have a port that the
+// monitoring alone reaches, and need no rule of an ingress controller.
 func TestNetworkManifests(t *testing.T) {
 	t.Parallel()
-	all, _ := decode(t, read(t, "tamga.yaml"))
-	var policy networkingv1.NetworkPolicy
-	var ingress networkingv1.Ingress
-	each(t, "network.yaml", &policy, &ingress)
-	if policy.Spec.PodSelector.MatchLabels["app"] != all.Deployment.Spec.Template.Labels["app"] {
-		t.Errorf("the policy is for %v", policy.Spec.PodSelector.MatchLabels)
-	}
-	backend := ingress.Spec.Rules[0].HTTP.Paths[0].Backend.Service
+	all := build(t, "base")
+	backend := all.Ingress.Spec.Rules[0].HTTP.Paths[0].Backend.Service
 	if backend.Name != all.Service.Name || backend.Port.Number != all.Service.Spec.Ports[0].Port {
 		t.Errorf("the ingress leads to %s:%d", backend.Name, backend.Port.Number)
 	}
-	snippet := ingress.Annotations["nginx.ingress.kubernetes.io/server-snippet"]
-	if !strings.Contains(snippet, "metrics") || !strings.Contains(snippet, "404") {
-		t.Errorf("the metrics are open: %q", snippet)
+	for name := range all.Ingress.Annotations {
+		if strings.HasSuffix(name, "-snippet") {
+			t.Errorf("ingress-nginx refuses %s by default", name)
+		}
 	}
 	config := all.ConfigMap.Data["tamga.yaml"]
-	if !strings.Contains(config, "factor_delay: 24h") || !strings.Contains(config, "second_operator") {
-		t.Error("the configuration is not one of production")
+	for _, want := range []string{"factor_delay: 24h", "second_operator", "listen: 0.0.0.0:8080", "metrics_listen: 0.0.0.0:9090"} {
+		if !strings.Contains(config, want) {
+			t.Errorf("the configuration has no %s", want)
+		}
+	}
+	template := all.Deployment.Spec.Template
+	if template.Annotations["prometheus.io/port"] != "9090" || template.Spec.Containers[0].Ports[1].ContainerPort != 9090 {
+		t.Errorf("the metrics are looked for at %q", template.Annotations["prometheus.io/port"])
+	}
+	open := map[string]int32{} // namespaces and the port that each reaches
+	for _, rule := range all.Policy.Spec.Ingress {
+		for _, from := range rule.From {
+			open[from.NamespaceSelector.MatchLabels["kubernetes.io/metadata.name"]] = rule.Ports[0].Port.IntVal
+		}
+	}
+	if len(open) != 2 || open["ingress-nginx"] != 8080 || open["monitoring"] != 9090 {
+		t.Errorf("the pods are open for %v", open)
 	}
 }
