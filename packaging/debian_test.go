@@ -142,7 +142,7 @@ master_keys: {active: "1", files: {"1": /etc/tamga/secrets/master.key}}
 	put("etc/tamga/secrets/master.key", strings.Repeat("0123456789abcdef", 4)+"\n", 0o600)
 
 	// The upgrade makes the tables, as it would bring older ones up to date.
-	if out := fails("tamga-admin", "group", "list"); !strings.Contains(out, "tamga migrate") {
+	if out := fails("tamga-admin", "group", "list"); !strings.Contains(out, "tamga-admin migrate") {
 		t.Errorf("without tables: %s", out)
 	}
 	inside("dpkg", "-i", "/tmp/tamga_1.2.4.deb")

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -73,7 +74,7 @@ func TestMetrics(t *testing.T) {
 		}
 		for _, name := range names {
 			family := regexp.MustCompile(`(?m)^# TYPE ` + strings.TrimSuffix(name, "_bucket") + ` `)
-			if !family.Match(scrape) && !slices.Contains(later, name) {
+			if !family.Match(scrape) && !slices.Contains(later, strings.TrimSuffix(name, "_bucket")) {
 				t.Errorf("%s names %s, which the server does not have", file, name)
 			}
 		}
@@ -81,9 +82,9 @@ func TestMetrics(t *testing.T) {
 	// Each metric of ours is in the manuals.
 	for _, manual := range manuals {
 		text := string(tamgatest.ReadFile(t, manual))
-		for _, found := range regexp.MustCompile(`(?m)^# TYPE (tamga_[a-z_]+) `).FindAllSubmatch(scrape, -1) {
-			if !strings.Contains(text, "`"+string(found[1])+"`") {
-				t.Errorf("%s does not name %s", manual, found[1])
+		for _, name := range families(scrape) {
+			if !strings.Contains(text, "`"+name+"`") {
+				t.Errorf("%s does not name %s", manual, name)
 			}
 		}
 	}
@@ -95,6 +96,13 @@ func TestMetrics(t *testing.T) {
 	}
 	if err := json.Unmarshal(tamgatest.ReadFile(t, dashboard), &board); err != nil || len(board.Panels) < 10 {
 		t.Fatalf("%d panels, %v", len(board.Panels), err)
+	}
+	// Each of them has a panel.
+	shown := string(tamgatest.ReadFile(t, dashboard))
+	for _, name := range slices.Concat(later, families(scrape)) {
+		if !regexp.MustCompile(`\b` + name + `(_bucket)?\b`).MatchString(shown) {
+			t.Errorf("no panel shows %s", name)
+		}
 	}
 	promtool := func(in []byte, args ...string) {
 		t.Helper()
@@ -119,4 +127,87 @@ func TestMetrics(t *testing.T) {
 		}
 	}
 	promtool(nil, "check", "rules", "--lint=none", tamgatest.WriteFile(t, t.TempDir()+"/dashboard.yaml", rules))
+}
+
+// families returns the names of our metrics in a scrape.
+func families(scrape []byte) (names []string) {
+	for _, found := range regexp.MustCompile(`(?m)^# TYPE (tamga_[a-z_]+) `).FindAllSubmatch(scrape, -1) {
+		names = append(names, string(found[1]))
+	}
+	return names
+}
+
+// needed is what an installation needs, by the series that says whether it is there. TestOutagesAreSeen looks for its rule and its
+// panel, and TestAlerts lets the outages of tamga_ready happen.
+var needed = []struct{ what, metric, rule string }{
+	{"database", `tamga_ready{part="database"}`, "TamgaDatabaseDown"},
+	{"bucket or directory of documents", `tamga_ready{part="documents"}`, "TamgaDocumentsDown"},
+	{"disk that can be written to", `tamga_ready{part="disk"}`, "TamgaDiskFull"},
+	{"free space", "tamga_disk_free_bytes", "TamgaDiskLow"},
+	{"keys", `tamga_ready{part=~"keys|holder"}`, "TamgaKeysDown"},
+	{"mail", `tamga_ready{part="mail"}`, "TamgaMailDown"},
+	{"SMS", `tamga_ready{part="sms"}`, "TamgaSMSDown"},
+	{"push", `tamga_ready{part="push"}`, "TamgaPushDown"},
+	{"OpenID Connect", `tamga_ready{part="sign_in"}`, "TamgaSignInProviderDown"},
+	{"time stamps", `tamga_ready{part="stamps"}`, "TamgaStampsDown"},
+	{"OCSP and revocation lists", `tamga_ready{part="revocation"}`, "TamgaRevocationDown"},
+	{"traces", `tamga_ready{part="traces"}`, "TamgaTracesDown"},
+	{"clock that is usable", `tamga_ready{part="clock"}`, "TamgaClockWrong"},
+	{"clock that is right", "tamga_clock_offset_seconds", "TamgaClock"},
+	{"TLS certificate", `tamga_ready{part="tls"}`, "TamgaTLSEnded"},
+	{"ends of certificates", "tamga_certificate_not_after_seconds", "TamgaCertificateEnds"},
+	{"ends of certificates of users", "tamga_user_certificates_ending", "TamgaUserCertificatesEnd"},
+	{"background tasks", `tamga_ready{part="task"}`, "TamgaTaskFails"},
+	{"backup", "tamga_backup_taken_seconds", "TamgaBackupOld"},
+	{"messages", "tamga_outbox_delay_seconds", "TamgaMessagesLate"},
+	{"release of a restored service", "tamga_closed", "TamgaClosed"},
+}
+
+// TestOutagesAreSeen checks that everything that can be away has a metric with a rule and a panel, and that no part of tamga_ready
+// is without a rule.
+func TestOutagesAreSeen(t *testing.T) {
+	t.Parallel()
+	rules, shown := string(tamgatest.ReadFile(t, alertRules)), string(tamgatest.ReadFile(t, dashboard))
+	parts := map[string]bool{"release": true} // tamga_closed
+	for _, n := range needed {
+		i := strings.Index(rules, "alert: "+n.rule+"\n")
+		if i < 0 {
+			t.Errorf("%s: no rule %s", n.what, n.rule)
+			continue
+		}
+		rule, _, _ := strings.Cut(rules[i+7:], "- alert:")
+		if !strings.Contains(rule, n.metric) || !strings.Contains(rule, "severity: ") || !strings.Contains(rule, "summary: ") {
+			t.Errorf("%s: the rule is\n%s", n.what, rule)
+		}
+		name, labels, _ := strings.Cut(n.metric, "{")
+		if !strings.Contains(shown, name) {
+			t.Errorf("%s: no panel shows %s", n.what, name)
+		}
+		if name == "tamga_ready" {
+			for part := range strings.SplitSeq(strings.Trim(labels[strings.Index(labels, `"`):], `"}`), "|") {
+				parts[part] = true
+			}
+		}
+	}
+	// The parts that the program notes, by their literals.
+	noted := regexp.MustCompile(`(?:part\{Kind: |part\{|Dependency\{|Need\{Name: )"([a-z_]+)"`)
+	files, err := filepath.Glob("../../internal/app/*.go")
+	if err != nil || len(files) < 20 {
+		t.Fatalf("%d files, %v", len(files), err)
+	}
+	found := 0
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		for _, m := range noted.FindAllStringSubmatch(string(tamgatest.ReadFile(t, file)), -1) {
+			found++
+			if !parts[m[1]] {
+				t.Errorf("%s notes the part %s, which no row of needed has", file, m[1])
+			}
+		}
+	}
+	if found < 12 {
+		t.Errorf("only %d parts are noted", found)
+	}
 }

@@ -33,11 +33,12 @@ func (s *Services) operatorServices(ums *umsapi.API, operations *signing.Operati
 		Permit: ums.Permit, Administrators: c.Administrators, Auditors: c.Auditors,
 		People: s.Users, Contacts: s.Contacts, SignIns: s.Identity, OneTime: s.Oath, Devices: s.Devices, Passkeys: s.Passkeys, Policies: s.PolicyEditor, Approvals: s.Approvals,
 		Keys: s.Keys, Authority: s.Authority, Active: operations, Messages: s.Messages, Webhooks: s.Webhooks, Log: auditLog{store.Audit{DB: s.DB}}, Turns: s.Users.Turns,
-		Installation: func(ctx context.Context) (operator.Installation, error) { return s.installation(ctx, version, ready) },
-		CheckTSP:     s.checkTSP,
-		TryMessage:   s.tryMessage,
-		Import:       s.importUsers,
-		Sources:      s.sources.states,
+		Installation:   func(ctx context.Context) (operator.Installation, error) { return s.installation(ctx, version, ready) },
+		CheckTSP:       s.checkTSP,
+		TryMessage:     s.tryMessage,
+		CheckProviders: s.checkProviders,
+		Import:         s.importUsers,
+		Sources:        s.sources.states,
 	}
 }
 

@@ -3,8 +3,10 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"tamga/internal/domain/contact"
@@ -53,6 +55,33 @@ func targetName(t device.PushTarget) string {
 		return "browser " + t.Browser
 	}
 	return fmt.Sprintf("device %s, OsType %d", t.Kid, t.OSType)
+}
+
+// checkProviders reaches what the installation needs in the network, as the doctor does.
+func (s *Services) checkProviders(ctx context.Context) (facts []operator.Fact, err error) {
+	list, err := s.Dependencies()
+	if err != nil {
+		return nil, err
+	}
+	CheckAll(ctx, list, func(d Dependency, err error) {
+		f := operator.Fact{Key: providerWord(d.Part), Value: strings.TrimSpace(d.Name + " ✓")}
+		if err != nil {
+			f.Value, f.Bad = strings.TrimSpace(d.Name+" "+notify.OneLine(err.Error())), true
+		}
+		facts = append(facts, f)
+	})
+	slices.SortFunc(facts, func(a, b operator.Fact) int {
+		return cmp.Or(strings.Compare(a.Key, b.Key), strings.Compare(a.Value, b.Value))
+	})
+	return facts, nil
+}
+
+// providerWord returns the key of the word for a part of the installation.
+func providerWord(part string) string {
+	if slices.Contains([]string{"mail", "sms", "push", "sign_in", "stamps", "revocation", "traces"}, part) {
+		return "provider." + part
+	}
+	return "provider.other"
 }
 
 // tryMessage is TryMessage for the pages.

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -163,12 +164,13 @@ func TestTryMessages(t *testing.T) {
 		io.WriteString(w, `{"id": 17}`)
 	}))
 	defer gateway.Close()
-	w := tamgatest.StartUMS(t, "--set", "messages.capture=false", "--set", "messages.mail={address: '"+mail.address+"', security: none, from: tamga@example.ru}",
-		"--set", "messages.sms.http={url: '"+gateway.URL+"', method: GET, query: {to: '{{.To}}', text: '{{.Text}}'}}")
+	settings := []string{"--set", "messages.capture=false", "--set", "messages.mail={address: '" + mail.address + "', security: none, from: tamga@example.ru}",
+		"--set", "messages.sms.http={url: '" + gateway.URL + "', method: GET, query: {to: '{{.To}}', text: '{{.Text}}'}}"}
+	w := tamgatest.StartUMS(t, settings...)
 	_, login, _, _ := w.Register()
 	try := func(channel, to string, code int, want ...string) {
 		t.Helper()
-		r := tamgatest.Run(t.Context(), "", "message", "test", channel, to, "--data", w.Dir)
+		r := tamgatest.Run(t.Context(), "", slices.Concat([]string{"message", "test", channel, to, "--data", w.Dir}, settings)...)
 		said := r.Out
 		if r.Failure != nil {
 			said += r.Failure.Error()
@@ -183,13 +185,16 @@ func TestTryMessages(t *testing.T) {
 	if text := next(t, mail.mail, "the mail"); !strings.Contains(text, "Subject:") {
 		t.Errorf("the mail is\n%s", text)
 	}
+	if r := tamgatest.Run(t.Context(), "", "message", "test", "email", "anna@example.ru", "--data", w.Dir); r.Code != 1 || !strings.Contains(r.Failure.Error(), "messages.capture is on") {
+		t.Errorf("captured messages: %d, %v", r.Code, r.Failure)
+	}
 	mail.setRefuse(&smtp.SMTPError{Code: 550, EnhancedCode: smtp.EnhancedCode{5, 1, 1}, Message: "no such user here"})
 	try("email", "boris@example.ru", 1, "email to boris@example.ru: not taken", "no such user here")
 	try("email", "boris", 1, "e-mail: want an address")
 	try("sms", "+7 926 123-45-67", 0, "sms to 79261234567: taken", `HTTP 200 OK: {"id": 17}`)
 	answer = http.StatusForbidden
 	try("sms", "+7 926 123-45-67", 1, "not taken: sms: the gateway answers 403", `HTTP 403 Forbidden`)
-	try("push", login, 1, "no sender of this channel")
+	try("push", login, 1, "the user has no device and no browser")
 	if log := w.MustRun("audit", "--operation", "TestMessage", "--data", w.Dir); strings.Count(log, "TestMessage") < 6 {
 		t.Errorf("the audit log has\n%s", log)
 	}

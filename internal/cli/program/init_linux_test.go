@@ -13,7 +13,7 @@ import (
 )
 
 // TestInitAsks answers the questions of init at a terminal, in Russian: invalid answers are asked for again, and the built-in
-// authority gets the names and lives of the answers.
+// authority gets the names and lifetimes of the answers.
 func TestInitAsks(t *testing.T) {
 	t.Parallel()
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)

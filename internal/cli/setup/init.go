@@ -313,7 +313,7 @@ func (i *Init) authority() []authoritySetting {
 	}
 }
 
-// askAuthority asks for names and lives of the built-in authority, which makes its certificates at once.
+// askAuthority asks for names and lifetimes of the built-in authority, which makes its certificates at once.
 func (i *Init) askAuthority(c *cli.Console, t *cli.Dialog) (err error) {
 	if i.BuiltIn != nil && !*i.BuiltIn {
 		return nil

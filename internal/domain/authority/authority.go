@@ -135,7 +135,7 @@ type Config struct {
 	// Organization is the O in the names of authorities, time-stamping services and responders that are made from now
 	// on, and Name begins their common names. Default "Tamga".
 	Organization, Name string
-	// RootYears and IssuingYears are the lives of certificates that roots and issuing authorities get from now on, in
+	// RootYears and IssuingYears are the lifetimes of certificates that roots and issuing authorities get from now on, in
 	// years. An issuing authority never outlives its root. Default 20 and 15.
 	RootYears, IssuingYears int
 	// Life is the life of a user's certificate. Default 15 months.

@@ -333,7 +333,7 @@ func TestConfigShowsInCertificates(t *testing.T) {
 	}
 }
 
-// TestConfigNamesAuthorities gives the authority an organisation, a common name and lives of its own.
+// TestConfigNamesAuthorities gives the authority an organisation, a common name and lifetimes of its own.
 func TestConfigNamesAuthorities(t *testing.T) {
 	t.Parallel()
 	db, c := storetest.SQLite(t), newClock()

@@ -61,6 +61,8 @@ type Deps struct {
 	Sources func() []SourceState
 	// CheckTSP requests a time stamp from a registered service and checks it.
 	CheckTSP func(ctx context.Context, service policy.TSPService) ([]Fact, error)
+	// CheckProviders reaches every service in the network that the installation needs, and says which answer.
+	CheckProviders func(ctx context.Context) ([]Fact, error)
 	// TryMessage sends a test message, see [notify.Service.Try], and says what the other side answered.
 	TryMessage func(ctx context.Context, channel notify.Channel, to string) ([]Fact, error)
 	// Import registers the users of a list, or checks it.

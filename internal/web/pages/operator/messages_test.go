@@ -66,10 +66,11 @@ func TestMessagesAgain(t *testing.T) {
 	b.Shows(b.Get("/operator/messages?state=sent"), "There is no message.")
 	// A message that is gone since the form was opened.
 	b.Is(b.Post("/operator/messages/message-again?of="+tamgatest.Missing, nil), 404, "There is no such message.<")
+	b.Shows(b.SendCommand("/operator/services/providers-check", nil), "Mail server", "the server answered 554")
 	// A test message says what the server answers.
 	try := url.Values{"channel": {"Email"}, "recipient": {"anna@example.org"}}
 	b.Shows(b.Get("/operator/messages"), "/operator/messages/message-try")
-	b.Shows(b.SendCommand("/operator/messages/message-try", try), "anna@example.org", "554 no service", "The service did not take the message.")
+	b.Shows(b.SendCommand("/operator/messages/message-try", try), "anna@example.org", "554 &#34;no service&#34;", "The service did not take the message.")
 	ru.Shows(ru.SendCommand("/operator/messages/message-try", try), "Ответ сервиса", "Сервис не принял сообщение.")
-	b.Shows(b.SendCommand("/operator/messages/message-try", url.Values{"channel": {"Email"}, "recipient": {"anna"}}), "name@example.ru")
+	b.Is(b.SendCommand("/operator/messages/message-try", url.Values{"channel": {"Email"}, "recipient": {"anna"}}), 400, "name@example.ru")
 }

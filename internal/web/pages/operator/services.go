@@ -40,7 +40,7 @@ func (a *API) services(ctx context.Context, r struct {
 		t.Rows = append(t.Rows, line)
 	}
 	if may {
-		t.Commands = []link{a.commandLink("/operator/services", "", "tsp-add", "")}
+		t.Commands = []link{a.commandLink("/operator/services", "", "tsp-add", ""), a.commandLink("/operator/services", "", "providers-check", "")}
 	}
 	own := table{Title: "services.authorities", Head: []string{"certificate.name", "certificate.suite", "certificate.until"}}
 	issuing, err := a.Authority.Issuing(ctx)
@@ -122,6 +122,10 @@ func (a *API) serviceCommands() []command {
 		{name: "tsp-remove", operation: "RemoveTSPService", effects: does(effect.None), named: true, about: about, do: func(ctx context.Context, o *object, _ rest.Form) (*made, error) {
 			rest.Concerning(ctx, o.Of)
 			return nil, policies.RemoveTSPService(ctx, o.Of)
+		}},
+		{name: "providers-check", adds: true, operation: "CheckProviders", effects: does(effect.None), do: func(ctx context.Context, _ *object, _ rest.Form) (*made, error) {
+			facts, err := a.CheckProviders(ctx)
+			return &made{Facts: facts, Note: "services.reached"}, err
 		}},
 		{name: "tsp-check", operation: "CheckTSPService", effects: does(effect.None), about: about, do: func(ctx context.Context, o *object, _ rest.Form) (*made, error) {
 			service, err := a.tspService(ctx, o.Of)

@@ -82,6 +82,7 @@ var families = []string{
 	"reference.outside.",
 	"reference.security.",
 	"reference.status.",
+	"provider.",
 	"reference.tag.",
 	"register.day.",
 	"register.hint.",
