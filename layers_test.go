@@ -46,6 +46,7 @@ var layers = []struct {
 	{"internal/gosttest", -1},
 	{"internal/sigtest", -1},
 	{"internal/testcost", -1},
+	{"internal/testsize", -1},
 }
 
 // packages lists the packages of a layer in order: each may import the ones before it. A package in

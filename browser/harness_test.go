@@ -29,6 +29,7 @@ import (
 
 	"tamga/internal/judge"
 	"tamga/internal/tamgatest"
+	"tamga/internal/testsize"
 )
 
 func TestMain(m *testing.M) { tamgatest.Main(tests{m}) }
@@ -41,8 +42,8 @@ func (t tests) Run() int {
 	return t.all.Run()
 }
 
-// full reports whether the long forms run (./test.sh --full).
-var full = os.Getenv("TAMGA_TEST_FULL_FAULTS") != ""
+// full reports whether the long forms run.
+func full() bool { return testsize.Of() == testsize.Full }
 
 // patience ends a test whose browser hangs. A busy machine is much faster.
 const patience = 10 * time.Minute

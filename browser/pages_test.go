@@ -14,6 +14,7 @@ import (
 	"github.com/chromedp/cdproto/page"
 
 	"tamga/internal/tamgatest"
+	"tamga/internal/testsize"
 )
 
 // person is who looks at a page.
@@ -346,9 +347,9 @@ func TestPages(t *testing.T) {
 	s := start(t, "--set", "confirmation.codes.resend=1s")
 	all := looks
 	switch {
-	case full:
+	case full():
 		all = slices.Concat(looks, moreLooks)
-	case testing.Short():
+	case testsize.Of() < testsize.Whole:
 		all = []look{looks[0], looks[3]}
 	}
 	ums := tamgatest.NewUMS(s.Server)
@@ -358,7 +359,7 @@ func TestPages(t *testing.T) {
 			t.Parallel()
 			tabs := map[person]*tab{}
 			for _, r := range rows {
-				if r.long && !full {
+				if r.long && !full() {
 					continue
 				}
 				t.Run(r.name, func(row *testing.T) {

@@ -14,6 +14,7 @@ import (
 
 	"tamga/internal/judge"
 	"tamga/internal/tamgatest"
+	"tamga/internal/testsize"
 )
 
 // TestSignAndVerify signs files with the scripts of the pages, downloads a signature, verifies
@@ -270,7 +271,7 @@ func TestVerificationOff(t *testing.T) {
 
 // TestShowPDF looks at a PDF that waits for a confirmation, page by page.
 func TestShowPDF(t *testing.T) {
-	if testing.Short() {
+	if testsize.Of() == testsize.Quick {
 		t.Skip("a browser of its own")
 	}
 	s := start(t)

@@ -22,7 +22,7 @@ import (
 func TestFromRegistrationToVerification(t *testing.T) {
 	s := start(t, "--set", "confirmation.codes.resend=1s")
 	all := []look{looks[3]}
-	if full {
+	if full() {
 		all = []look{looks[2], looks[3], moreLooks[2]}
 	}
 	administrator := s.tab(t, looks[0])

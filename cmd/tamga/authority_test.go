@@ -8,13 +8,14 @@ import (
 	"testing"
 
 	"tamga/internal/judge"
+	"tamga/internal/testsize"
 )
 
 // TestAuthorityUnderLoad renews the built-in authority, gives it new keys and reseals all records, beside a server
 // that signs and stamps. No request fails, and OpenSSL verifies signatures by certificates from before and after, under
 // the old root and under the new one.
 func TestAuthorityUnderLoad(t *testing.T) {
-	if testing.Short() {
+	if testsize.Of() == testsize.Quick {
 		t.Skip("replaces keys under load")
 	}
 	t.Parallel()

@@ -21,6 +21,7 @@ import (
 	"tamga/internal/judge"
 
 	"tamga/internal/tamgatest"
+	"tamga/internal/testsize"
 )
 
 // The pages say what to type, and this test types it. A fenced block is one of:
@@ -172,7 +173,7 @@ func TestDocs(t *testing.T) {
 		run += len(blocks)
 		t.Run(strings.ReplaceAll(name, "/", " "), func(t *testing.T) {
 			t.Parallel()
-			if testing.Short() && docPages[name].postgres {
+			if testsize.Of() == testsize.Quick && docPages[name].postgres {
 				t.Skip("needs PostgreSQL")
 			}
 			runPage(t, name, blocks)

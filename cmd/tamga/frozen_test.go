@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"slices"
 	"sync"
 	"syscall"
@@ -22,10 +21,8 @@ import (
 	"tamga/internal/adapter/store/storetest"
 
 	"tamga/internal/tamgatest"
+	"tamga/internal/testsize"
 )
-
-// fullFaults makes the tests of faults run in their long form.
-const fullFaults = "TAMGA_TEST_FULL_FAULTS"
 
 // fleet is several servers over one PostgreSQL. The first one made the installation.
 type fleet struct {
@@ -97,7 +94,7 @@ func (f *fleet) freeze(server int, condition string) {
 // pauses lets a caller ask 16 times a second at most in the short form: it measures how long
 // nothing succeeds, not how much does. A hasty caller does not pause.
 func pauses(hasty bool) <-chan time.Time {
-	if hasty || !testing.Short() {
+	if hasty || testsize.Of() >= testsize.Whole {
 		always := make(chan time.Time)
 		close(always)
 		return always
@@ -178,9 +175,9 @@ func (l *load) after(moment time.Time) bool {
 func TestFrozenProcess(t *testing.T) {
 	// Beside other work, callers may wait for a processor.
 	frozen, most := 6*time.Second, 6*time.Second
-	if os.Getenv(fullFaults) != "" {
+	if testsize.Of() == testsize.Full {
 		frozen, most = 20*time.Second, 3*time.Second
-	} else if testing.Short() {
+	} else if testsize.Of() < testsize.Whole {
 		t.Parallel()
 		frozen, most = 4*time.Second, 4*time.Second
 	}

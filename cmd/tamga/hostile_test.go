@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"tamga/internal/tamgatest"
+	"tamga/internal/testsize"
 )
 
 // Hostile questions to the verification service are refused by their cost, one after another:
@@ -27,7 +28,7 @@ func TestHostileVerification(t *testing.T) {
 	var all sync.WaitGroup
 	counts := map[int]int{}
 	callers := 14
-	if testing.Short() {
+	if testsize.Of() < testsize.Whole {
 		callers = 2
 	}
 	for range callers {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"tamga/internal/tamgatest"
+	"tamga/internal/testsize"
 	"testing"
 )
 
@@ -81,6 +82,9 @@ func storeMode(d *tamgatest.DocumentStore, mode int, size int64) {
 func documentMemory(t *testing.T, server *tamgatest.Server) {
 	d := tamgatest.Documents(server, server.Token())
 	size := int64(3 << 18 * 200) // 150 MiB
+	if testsize.Of() < testsize.Whole {
+		size = 3 << 18 * 107 // 80 MiB, more than a request may have
+	}
 	for mode := range storeModes {
 		t.Run(storeModes[mode].name, func(t *testing.T) {
 			if rise := peakRise(server, func() { storeMode(d, mode, size) }); rise > oneRequestRise {

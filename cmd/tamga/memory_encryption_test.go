@@ -17,22 +17,28 @@ import (
 	"testing"
 
 	"tamga/internal/tamgatest"
+	"tamga/internal/testsize"
 )
 
 // encryptedCiphers are encrypted and decrypted with documents of any size: one without a code, and one with it.
 var encryptedCiphers = []struct{ name, integrity string }{{"28147-89", "None"}, {"Kuznyechik", "Verified"}}
 
 // encryptionMemory: the memory of a server does not grow with a document that it encrypts and decrypts, stored or in
-// the request. Documents have 1 GiB with TAMGA_TEST_FULL_FAULTS.
+// the request. Documents have 1 GiB in the full size, and 110 MiB in the short form.
 func encryptionMemory(t *testing.T, server *tamgatest.Server) {
 	// 150 MiB: a busy machine, whose collector is late, has room, and a document that is held as a whole has none.
 	size, most := int64(3<<18*200), int64(100<<20)
-	if os.Getenv(fullFaults) != "" {
+	if testsize.Of() == testsize.Full {
 		size, most = 3<<18*1366, oneRequestRise // 1 GiB
 	}
 	const own = "certs/7.pem" // for encryption
 	block, _ := pem.Decode(tamgatest.ReadFile(t, server.Path(own)))
-	for _, c := range encryptedCiphers {
+	if testsize.Of() < testsize.Whole {
+		size = 3 << 18 * 147 // 110 MiB
+	}
+	for i, c := range encryptedCiphers {
+		// In the short form one of them is decrypted in v2, the other in v1.
+		whole := testsize.Of() >= testsize.Whole
 		within := func(name string, work func(d *tamgatest.DocumentStore)) {
 			t.Helper()
 			d := tamgatest.Documents(server, server.Token())
@@ -56,7 +62,7 @@ func encryptionMemory(t *testing.T, server *tamgatest.Server) {
 				"Type": "CMS", "Certificates": [][]byte{block.Bytes}, "Parameters": map[string]string{"Algorithm": c.name},
 			})
 		})
-		within("decryption in v2", func(d *tamgatest.DocumentStore) {
+		inV2 := func(d *tamgatest.DocumentStore) {
 			ref, integrity := inStore(t, server, d.Bearer, "decryption", message, "Decryption", map[string]any{"Type": "CMS"})
 			if integrity != c.integrity {
 				t.Errorf("%s: integrity %q", c.name, integrity)
@@ -66,14 +72,20 @@ func encryptionMemory(t *testing.T, server *tamgatest.Server) {
 				t.Errorf("%s: the plaintext has %d bytes: %v", c.name, n, err)
 			}
 			content.Close()
-		})
+		}
 		file := filepath.Join(t.TempDir(), "message")
-		within("the message", func(d *tamgatest.DocumentStore) { messageSize = download(t, d, message, file) })
-		within("decryption in v1", func(d *tamgatest.DocumentStore) {
+		inV1 := func(d *tamgatest.DocumentStore) {
 			if n := decryptStreamed(t, server, d.Bearer, file, messageSize); n != (size+2)/3*4+2 {
 				t.Errorf("%s: the answer has %d bytes", c.name, n)
 			}
-		})
+		}
+		if whole || i == 1 {
+			within("decryption in v2", inV2)
+		}
+		if whole || i == 0 {
+			within("the message", func(d *tamgatest.DocumentStore) { messageSize = download(t, d, message, file) })
+			within("decryption in v1", inV1)
+		}
 		d := tamgatest.Documents(server, server.Token())
 		for _, id := range []string{plain, message} {
 			d.Get("DELETE", "/"+id, nil, nil)
@@ -178,23 +190,26 @@ func (r *repeated) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestCommandsEncryptInLittleMemory encrypts and decrypts a document of 150 MiB without a server, of 2 GiB with
-// TAMGA_TEST_FULL_FAULTS. The memory of a command is read before it gets or writes the end of the document.
+// TestCommandsEncryptInLittleMemory encrypts and decrypts a document of 150 MiB without a server, of 2 GiB in the
+// full size and of 75 MiB in the short form. The memory of a command is read before it gets or writes the end of the document.
 func TestCommandsEncryptInLittleMemory(t *testing.T) {
-	if testing.Short() {
+	if testsize.Of() == testsize.Quick {
 		t.Skip("it compiles a program and moves gigabytes")
 	}
 	t.Parallel()
 	program, dir := plainProgram(t), t.TempDir()
 	size := int64(3 << 18 * 200)
-	if os.Getenv(fullFaults) != "" {
+	switch testsize.Of() {
+	case testsize.Full:
 		size = 3 << 18 * 2731
+	case testsize.Plain:
+		size = 3 << 18 * 100 // 75 MiB
 	}
 	const most = 64 << 20
 	start := func(args ...string) (cmd *exec.Cmd, in io.WriteCloser, out io.ReadCloser) {
 		t.Helper()
 		cmd = exec.CommandContext(t.Context(), program, args...)
-		cmd.Dir, cmd.Stderr = dir, os.Stderr
+		cmd.Dir, cmd.Stderr, cmd.Env = dir, os.Stderr, append(os.Environ(), tamgatest.DefaultCollector)
 		var errs [3]error
 		in, errs[0] = cmd.StdinPipe()
 		out, errs[1] = cmd.StdoutPipe()

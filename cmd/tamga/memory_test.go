@@ -18,6 +18,7 @@ import (
 	"tamga/gost/streebog"
 
 	"tamga/internal/tamgatest"
+	"tamga/internal/testsize"
 )
 
 // requestOf streams a signing request over a document of size bytes, without
@@ -101,7 +102,7 @@ const (
 // TestMemoryDoesNotGrowWithTheDocument is the short form of BenchmarkMemory and
 // BenchmarkDocumentStore: the same limits over smaller documents.
 func TestMemoryDoesNotGrowWithTheDocument(t *testing.T) {
-	if testing.Short() {
+	if testsize.Of() == testsize.Quick {
 		t.Skip("it compiles a program and moves gigabytes")
 	}
 	t.Parallel()
@@ -109,6 +110,9 @@ func TestMemoryDoesNotGrowWithTheDocument(t *testing.T) {
 	token := server.Token()
 	cert := server.Cert("gost2012-256", false).ID
 	size := int64(160 << 20)
+	if testsize.Of() < testsize.Whole {
+		size = 80 << 20 // more than a request may have
+	}
 	for _, mode := range memoryModes {
 		t.Run(mode.name, func(t *testing.T) {
 			rise := peakRise(server, func() {

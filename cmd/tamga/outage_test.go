@@ -27,6 +27,7 @@ import (
 	"tamga/internal/judge"
 
 	"tamga/internal/tamgatest"
+	"tamga/internal/testsize"
 )
 
 // mostHeld is how long an outage of a bucket may hold a caller, with room for a busy machine: the
@@ -160,7 +161,7 @@ func TestDatabaseSilent(t *testing.T) {
 
 // TestBucketSilent is the same for the bucket, silent and gone.
 func TestBucketSilent(t *testing.T) {
-	if testing.Short() {
+	if testsize.Of() == testsize.Quick {
 		t.Skip("waits for the ends of requests to a bucket")
 	}
 	t.Parallel()
@@ -246,9 +247,9 @@ func TestStopsBehindABalancer(t *testing.T) {
 	t.Parallel()
 	judge.HAProxyProgram(t)
 	stops := 2
-	if os.Getenv(fullFaults) != "" {
+	if testsize.Of() == testsize.Full {
 		stops = 20
-	} else if testing.Short() {
+	} else if testsize.Of() < testsize.Whole {
 		stops = 1
 	}
 	f := startFleet(t, 2, "--set", "drain_time=3s")

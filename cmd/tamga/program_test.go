@@ -9,11 +9,12 @@ import (
 	"testing"
 
 	"tamga/internal/app/dev"
+	"tamga/internal/testsize"
 )
 
 // The commands that the banner of serve --dev prints work after go run.
 func TestBannerAfterGoRun(t *testing.T) {
-	if testing.Short() {
+	if testsize.Of() == testsize.Quick {
 		t.Skip("compiles the program")
 	}
 	t.Parallel()

@@ -26,6 +26,7 @@ import (
 	"tamga/internal/app/dev"
 	"tamga/internal/judge"
 	"tamga/internal/tamgatest"
+	"tamga/internal/testsize"
 	"tamga/pki/ocsp"
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
@@ -509,7 +510,7 @@ func (i *installation) keyStatus() (s keyStatus) {
 // TestRotateMasterKey replaces the master key under load, without a failed request, and then works
 // without the old one.
 func TestRotateMasterKey(t *testing.T) {
-	if testing.Short() {
+	if testsize.Of() == testsize.Quick {
 		t.Skip("rotates under load")
 	}
 	t.Parallel()
@@ -622,7 +623,7 @@ func TestRotateOnTwoMachines(t *testing.T) {
 // TestRotateTokenKeys replaces the key that signs tokens under load.
 // A second process signs with the new key at once. No request fails, and tokens of both keys work on both.
 func TestRotateTokenKeys(t *testing.T) {
-	if testing.Short() {
+	if testsize.Of() == testsize.Quick {
 		t.Skip("rotates under load")
 	}
 	t.Parallel()

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"tamga/internal/testsize"
 )
 
 // extensions are the rows of the table of section 4 that a patch tries. A patch makes the files
@@ -137,8 +139,8 @@ func changesOf(t *testing.T, patch string) map[string]*change {
 // TestProgram builds one program with all patches, whose functions report that they are called,
 // and tries what the page says with it. Two programs would take twice the time to compile.
 func TestProgram(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it compiles the program; TestTable reads the patches in the short form")
+	if testsize.Of() == testsize.Quick {
+		t.Skip("it compiles the program; TestTable reads the patches in the quick form")
 	}
 	o := overlay{}
 	for _, e := range extensions {

@@ -76,21 +76,22 @@ func StartIn(t testing.TB, dir string, more ...string) *Server {
 // StartProcess is StartIn in a process of its own, which a test can kill. It needs [Main].
 func StartProcess(t testing.TB, dir string, more ...string) *Server {
 	t.Helper()
-	return startProgram(t, Program(t), dir, more)
+	return StartCommand(t, exec.Command(Program(t), devFlags(dir, more)...)).over(dir, more)
 }
 
-// StartProgram is StartProcess for another program than the test binary.
+// StartProgram is StartProcess for another program than the test binary. It has DefaultCollector.
 func StartProgram(t testing.TB, program, dir string, more ...string) *Server {
 	t.Helper()
-	s := startProgram(t, program, dir, more)
+	cmd := exec.Command(program, devFlags(dir, more)...)
+	cmd.Env = append(os.Environ(), DefaultCollector)
+	s := StartCommand(t, cmd).over(dir, more)
 	s.program = program
 	return s
 }
 
-func startProgram(t testing.TB, program, dir string, more []string) *Server {
-	t.Helper()
-	return StartCommand(t, exec.Command(program, devFlags(dir, more)...)).over(dir, more)
-}
+// DefaultCollector is the environment of a program whose memory is measured: tests may run with a
+// garbage collector that saves processor time instead.
+const DefaultCollector = "GOGC=100"
 
 // StartArgs starts a command line of the program in a process of its own. It needs [Main].
 func StartArgs(t testing.TB, args ...string) *Server {
@@ -173,7 +174,7 @@ func start(t testing.TB, args []string) *Server {
 // says that it listens.
 func StartCommand(t testing.TB, cmd *exec.Cmd) *Server {
 	t.Helper()
-	cmd.Env = append(os.Environ(), AsProgram)
+	cmd.Env = append(cmd.Environ(), AsProgram)
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"tamga/internal/judge"
+	"tamga/internal/testsize"
 	"tamga/pki/pfx"
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
@@ -198,7 +199,7 @@ func TestOpenSSLReads(t *testing.T) {
 				if !su.IsGOST() && c != pfx.AES256 {
 					continue
 				}
-				if testing.Short() && (i+j+k)%2 != 0 {
+				if testsize.Of() < testsize.Whole && (i+j+k)%2 != 0 {
 					continue // each suite with each cipher, and each cipher with both numbers
 				}
 				data, err := pfx.Create(seeded(9), b, "пароль", pfx.Options{Cipher: c, Iterations: 2048})
@@ -253,7 +254,7 @@ func TestReadsOpenSSL(t *testing.T) {
 		}
 		for i, mac := range c.macs {
 			for j, sealed := range c.ciphers {
-				if testing.Short() && i%len(c.ciphers) != j && j%len(c.macs) != i {
+				if testsize.Of() < testsize.Whole && i%len(c.ciphers) != j && j%len(c.macs) != i {
 					continue // each of both is still tried
 				}
 				if _, err := tool.Run("pkcs12", "-export", "-inkey", "k.pem", "-in", "c.pem", "-name", "Ключ", "-keypbe", sealed, "-certpbe", sealed,
@@ -296,7 +297,7 @@ func TestRefusals(t *testing.T) {
 		return tool.Read("p.p12")
 	}
 	endless := func() []byte {
-		if !testing.Short() {
+		if testsize.Of() >= testsize.Whole {
 			return export("-iter", "2000000")
 		}
 		// The number is written into a file with few iterations: 02 03 begins an INTEGER.

@@ -14,6 +14,7 @@ import (
 
 	"tamga/gost/gost3410"
 	"tamga/internal/judge"
+	"tamga/internal/testsize"
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
 )
@@ -38,12 +39,12 @@ func flip(der []byte) []byte {
 	return changed
 }
 
-// leftOut reports whether -short leaves out the i-th key. Each suite is still tried, as used
+// leftOut reports whether the short form leaves out the i-th key. Each suite is still tried, as used
 // shows, and other curves of a suite in turn.
 func leftOut(used map[*suite.Suite]bool, s *suite.Suite, i int) bool {
 	first := !used[s]
 	used[s] = true
-	return testing.Short() && !first && i%6 != 0
+	return testsize.Of() < testsize.Whole && !first && i%6 != 0
 }
 
 // judgedCases leaves out the test curves, for which gost-engine has no keys.
@@ -58,7 +59,7 @@ func judgedCases(t *testing.T) []keyCase {
 	return list
 }
 
-// TestOpenSSLReadsOurs checks our output with OpenSSL on every curve; with -short, on some
+// TestOpenSSLReadsOurs checks our output with OpenSSL on every curve; in the short form, on some
 // curves of every suite.
 func TestOpenSSLReadsOurs(t *testing.T) {
 	tool := judge.OpenSSL(t)

@@ -15,6 +15,7 @@ import (
 
 	"tamga/internal/judge"
 	"tamga/internal/sigtest"
+	"tamga/internal/testsize"
 	"tamga/pki/chain"
 	"tamga/pki/cms"
 	"tamga/pki/ocsp"
@@ -163,7 +164,7 @@ var algorithms = []algorithm{
 func TestAlgorithmsOfOthers(t *testing.T) {
 	w := &workshop{tool: judge.OpenSSL(t), keys: map[string]bool{}}
 	for i, a := range algorithms {
-		if testing.Short() && i%4 != 0 && w.keys[keyName(a.key)] {
+		if testsize.Of() < testsize.Whole && i%4 != 0 && w.keys[keyName(a.key)] {
 			continue // each kind of key is tried
 		}
 		t.Run(a.name, func(t *testing.T) {

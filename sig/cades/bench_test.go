@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tamga/internal/sigtest"
+	"tamga/internal/testsize"
 	"tamga/pki/cms"
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
@@ -97,7 +98,7 @@ func manySigners(t testing.TB, w *world, n int) []byte {
 func TestEnhanceManyIsLinear(t *testing.T) {
 	w := newWorld(t, suite.ECDSAP256)
 	n := 1000
-	if testing.Short() {
+	if testsize.Of() < testsize.Whole {
 		n = 150
 	}
 	message := manySigners(t, w, n)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"tamga/internal/sigtest"
+	"tamga/internal/testsize"
 	"tamga/pki/cms"
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
@@ -40,7 +41,7 @@ func by(t *testing.T, parties []*sigtest.Party, certs, lists [][]byte) []byte {
 // of issuers could have issued; time stamps on everything; large lists. Typical messages
 // pass.
 func TestCosts(t *testing.T) {
-	if testing.Short() {
+	if testsize.Of() == testsize.Quick {
 		t.Skip("large documents")
 	}
 	s := suite.ECDSAP256

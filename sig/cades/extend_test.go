@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"tamga/internal/sigtest"
+	"tamga/internal/testsize"
 	"tamga/pki/cms"
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
@@ -447,7 +448,7 @@ func TestCosignMemory(t *testing.T) {
 		return after.TotalAlloc - before.TotalAlloc
 	}
 	size := sigtest.Zeros(1 << 30)
-	if testing.Short() {
+	if testsize.Of() < testsize.Whole {
 		size = 1 << 26
 	}
 	used(1 << 20)

@@ -10,6 +10,7 @@ import (
 
 	"tamga/internal/judge"
 	"tamga/internal/sigtest"
+	"tamga/internal/testsize"
 	"tamga/pki/cms"
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
@@ -55,7 +56,7 @@ func (j *jury) ask(t *testing.T, message, content []byte, root *sigtest.Party) m
 // changed in the content, a signed attribute, or the value.
 func TestJury(t *testing.T) {
 	j := &jury{openssl: judge.OpenSSL(t)}
-	if !testing.Short() {
+	if testsize.Of() > testsize.Quick {
 		j.castle = judge.BouncyCastle(t)
 	}
 	for n, s := range suite.All() {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"tamga/internal/sigtest"
+	"tamga/internal/testsize"
 	"tamga/pki/cms"
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
@@ -109,14 +110,14 @@ func judgeMutation(original []sealed, best []string, message []byte, roots []*x5
 	return ""
 }
 
-// mutants is how many changed messages a run checks; a tenth with -short.
+// mutants is how many changed messages a run checks; a tenth in the short form.
 var mutants = flag.Int("mutants", 2_000, "changed messages that TestMutations verifies")
 
 // No changed message is accepted with a signature that it did not have, and none crashes
 // the verifier.
 func TestMutations(t *testing.T) {
 	count := *mutants
-	if testing.Short() {
+	if testsize.Of() < testsize.Whole {
 		count /= 10
 	}
 	w := newWorld(t, suite.ECDSAP256) // the fastest to verify

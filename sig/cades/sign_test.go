@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"tamga/internal/sigtest"
+	"tamga/internal/testsize"
 	"tamga/pki/cms"
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
@@ -36,9 +37,9 @@ var modes = []struct {
 	{"hash", sig.Params{"Hash": "True", "CADESType": "BES"}, true, true},
 }
 
-// leftOut reports whether -short leaves out the combination of the i-th suite with the
+// leftOut reports whether the short form leaves out the combination of the i-th suite with the
 // j-th mode. Each suite and each mode is still tried.
-func leftOut(i, j int) bool { return testing.Short() && (i+j)%len(modes) != 0 }
+func leftOut(i, j int) bool { return testsize.Of() < testsize.Whole && (i+j)%len(modes) != 0 }
 
 // sign makes a message over text in a mode.
 func sign(t testing.TB, p *sigtest.Party, mode int) []byte {

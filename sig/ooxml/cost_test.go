@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"tamga/internal/sigtest"
+	"tamga/internal/testsize"
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
 	"tamga/sig"
@@ -20,7 +21,7 @@ import (
 // A package that decompresses to much more than its size is refused to unauthenticated
 // callers for its cost, in signing and in verification. A typical package is not.
 func TestCosts(t *testing.T) {
-	if testing.Short() {
+	if testsize.Of() == testsize.Quick {
 		t.Skip("large documents")
 	}
 	s := suite.GOST2012x256

@@ -11,6 +11,7 @@ import (
 
 	"tamga/internal/judge"
 	"tamga/internal/sigtest"
+	"tamga/internal/testsize"
 	"tamga/pki/suite"
 )
 
@@ -30,7 +31,7 @@ func TestLibreOffice(t *testing.T) {
 		names, documents, want = append(names, name), append(documents, document), append(want, verdicts)
 	}
 	kinds, mains := []string{"docx", "xlsx", "pptx"}, []string{"word/document.xml", "xl/sharedStrings.xml", "ppt/slides/slide1.xml"}
-	if testing.Short() {
+	if testsize.Of() == testsize.Quick {
 		kinds = kinds[:1]
 	}
 	for i, plain := range office.Make("Договор № 1", kinds...) {

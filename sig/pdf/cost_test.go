@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"tamga/internal/sigtest"
+	"tamga/internal/testsize"
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
 	"tamga/sig"
@@ -89,7 +90,7 @@ func judged(data []byte, l budget.Limits) (*sig.Report, *budget.Budget, error) {
 // Many signatures over a document of many objects, over a large document, and with large
 // messages: each is refused for its cost, which was counted.
 func TestCosts(t *testing.T) {
-	if testing.Short() {
+	if testsize.Of() == testsize.Quick {
 		t.Skip("large documents")
 	}
 	for name, test := range map[string]struct {

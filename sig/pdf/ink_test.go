@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"tamga/internal/judge"
+	"tamga/internal/testsize"
 	"tamga/sig"
 	"tamga/sig/budget"
 	"tamga/sig/pdf/stamp"
@@ -164,9 +165,9 @@ func TestInk(t *testing.T) {
 	mupdf := judge.Renderers(t)[0]
 	count := 100
 	switch {
-	case testing.Short():
+	case testsize.Of() < testsize.Whole:
 		count = 40
-	case os.Getenv("TAMGA_TEST_FULL_FAULTS") != "":
+	case testsize.Of() == testsize.Full:
 		count = 2000
 	}
 	var sum inkSum

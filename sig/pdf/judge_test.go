@@ -13,6 +13,7 @@ import (
 
 	"tamga/internal/judge"
 	"tamga/internal/sigtest"
+	"tamga/internal/testsize"
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
 	"tamga/sig"
@@ -52,7 +53,7 @@ func TestJudged(t *testing.T) {
 	for i, name := range slices.Sorted(maps.Keys(all)) {
 		s, services := all[name], sigtest.NewServices(t, root)
 		for j, format := range []string{"CMS", "CAdEST", "CAdES"} {
-			if testing.Short() && (i+j)%3 != 0 {
+			if testsize.Of() < testsize.Whole && (i+j)%3 != 0 {
 				continue // each document with one format
 			}
 			t.Run(name+" "+format, func(t *testing.T) {
@@ -103,7 +104,7 @@ func TestFiveInARow(t *testing.T) {
 	all := kinds(t, tools)
 	for i, name := range slices.Sorted(maps.Keys(all)) {
 		s := all[name]
-		if s.password != "" || testing.Short() && i%4 != 0 {
+		if s.password != "" || testsize.Of() < testsize.Whole && i%4 != 0 {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {

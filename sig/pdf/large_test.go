@@ -16,6 +16,7 @@ import (
 
 	"tamga/internal/judge"
 	"tamga/internal/sigtest"
+	"tamga/internal/testsize"
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
 	"tamga/sig"
@@ -108,12 +109,12 @@ func TestLargeOffsets(t *testing.T) {
 	}
 }
 
-// TestMemory prepares and checks a document of 1 GiB, or 128 MiB with -short: the total of all allocations, freed
+// TestMemory prepares and checks a document of 1 GiB, or 128 MiB in the short form: the total of all allocations, freed
 // or not, stays far below its size.
 func TestMemory(t *testing.T) {
 	root, signer := party(t)
 	d := sparseDocument(1 << 30)
-	if testing.Short() {
+	if testsize.Of() < testsize.Whole {
 		d = sparseDocument(1 << 27)
 	}
 	var before, after runtime.MemStats

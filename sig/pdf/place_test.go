@@ -24,6 +24,7 @@ import (
 	"tamga/gost/streebog"
 	"tamga/internal/judge"
 	"tamga/internal/sigtest"
+	"tamga/internal/testsize"
 	"tamga/sig"
 )
 
@@ -263,9 +264,9 @@ func TestPlace(t *testing.T) {
 	root, signer := party(t)
 	count := 100
 	switch {
-	case testing.Short():
+	case testsize.Of() < testsize.Whole:
 		count = 36
-	case os.Getenv("TAMGA_TEST_FULL_FAULTS") != "":
+	case testsize.Of() == testsize.Full:
 		count = 2000
 	}
 	added := 0

@@ -12,6 +12,7 @@ import (
 
 	"tamga/internal/judge"
 	"tamga/internal/sigtest"
+	"tamga/internal/testsize"
 	"tamga/pki/suite"
 	"tamga/sig"
 )
@@ -27,7 +28,7 @@ func TestStamp(t *testing.T) {
 	all := kinds(t, tools)
 	for i, name := range slices.Sorted(maps.Keys(all)) {
 		s := all[name]
-		if testing.Short() && i%3 != 0 {
+		if testsize.Of() < testsize.Whole && i%3 != 0 {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {

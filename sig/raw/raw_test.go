@@ -13,6 +13,7 @@ import (
 
 	"tamga/internal/judge"
 	"tamga/internal/sigtest"
+	"tamga/internal/testsize"
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
 	"tamga/sig"
@@ -42,7 +43,7 @@ func verify(t testing.TB, value []byte, p, root *sigtest.Party, original []byte,
 func TestJury(t *testing.T) {
 	openssl := judge.OpenSSL(t)
 	var castle *judge.Castle
-	if !testing.Short() {
+	if testsize.Of() > testsize.Quick {
 		castle = judge.BouncyCastle(t)
 	}
 	for _, s := range suite.All() {

@@ -11,6 +11,7 @@ import (
 
 	"tamga/internal/judge"
 	"tamga/internal/sigtest"
+	"tamga/internal/testsize"
 	"tamga/pki/suite"
 	"tamga/sig"
 	"tamga/sig/xmldsig"
@@ -124,8 +125,8 @@ func TestXMLSecGOSTJudges(t *testing.T) {
 
 // Apache Santuario with Bouncy Castle gives the same verdicts.
 func TestSantuarioGOSTJudges(t *testing.T) {
-	if testing.Short() {
-		t.Skip("xmlsec and OpenSSL judge in the short form")
+	if testsize.Of() == testsize.Quick {
+		t.Skip("xmlsec and OpenSSL judge in the quick form")
 	}
 	j := judge.NewSantuarioGOST(t)
 	var all []exhibit

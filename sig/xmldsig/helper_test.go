@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"tamga/internal/sigtest"
+	"tamga/internal/testsize"
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
 	"tamga/sig"
@@ -39,9 +40,9 @@ func templateFor(s *suite.Suite, digest string) string {
 		`</ds:SignedInfo><ds:SignatureValue></ds:SignatureValue><ds:KeyInfo/></ds:Signature>`
 }
 
-// leftOut reports whether -short leaves out the combination of the i-th choice of one kind
+// leftOut reports whether the short form leaves out the combination of the i-th choice of one kind
 // with the j-th of n choices of another kind. Each choice is still tried.
-func leftOut(i, j, n int) bool { return testing.Short() && (i+j)%n != 0 }
+func leftOut(i, j, n int) bool { return testsize.Of() < testsize.Whole && (i+j)%n != 0 }
 
 // withTemplate puts a template into the document.
 func withTemplate(template string) string {

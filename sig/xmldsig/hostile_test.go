@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"tamga/internal/sigtest"
+	"tamga/internal/testsize"
 	"tamga/pki/suite"
 	"tamga/sig"
 	"tamga/sig/budget"
@@ -87,7 +88,7 @@ func TestHostile(t *testing.T) {
 	for name, text := range hostile(s) {
 		t.Run(name, func(t *testing.T) {
 			limits := budget.Anonymous()
-			if testing.Short() {
+			if testsize.Of() < testsize.Whole {
 				limits.Steps /= 4
 			}
 			ctx := budget.With(context.Background(), limits)
@@ -102,8 +103,8 @@ func TestHostile(t *testing.T) {
 				t.Errorf("%d steps, at most %d allowed", b.Spent(), limit)
 			}
 			// With a token: the same bound, which grows with the size of the document. TestWork
-			// tries this with -short too.
-			if testing.Short() || strings.Contains(text, "Id=\"x\"") || len(text) > 1<<20 {
+			// tries this in the short form too.
+			if testsize.Of() < testsize.Whole || strings.Contains(text, "Id=\"x\"") || len(text) > 1<<20 {
 				return
 			}
 			if _, err := sigtest.Try(t, xmldsig.New(), signer, job("XMLTemplate", text)); !errors.Is(err, budget.ErrSteps) {

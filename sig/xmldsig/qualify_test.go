@@ -13,6 +13,7 @@ import (
 
 	"tamga/internal/judge"
 	"tamga/internal/sigtest"
+	"tamga/internal/testsize"
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
 	"tamga/sig"
@@ -123,7 +124,7 @@ func TestXAdESTemplatesJudged(t *testing.T) {
 			}
 		}
 	}
-	if testing.Short() {
+	if testsize.Of() == testsize.Quick {
 		return // xmlsec has judged
 	}
 	for santuario, documents := range all {

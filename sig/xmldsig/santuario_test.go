@@ -9,6 +9,7 @@ import (
 
 	"tamga/internal/judge"
 	"tamga/internal/sigtest"
+	"tamga/internal/testsize"
 	"tamga/pki/suite"
 	"tamga/sig/xmldsig"
 )
@@ -16,8 +17,8 @@ import (
 // Apache Santuario, which shares no code with xmlsec, accepts signatures by RSA and ECDSA
 // of every kind, level and transform that it supports, and refuses them with a change.
 func TestSantuarioJudges(t *testing.T) {
-	if testing.Short() {
-		t.Skip("xmlsec judges in the short form")
+	if testsize.Of() == testsize.Quick {
+		t.Skip("xmlsec judges in the quick form")
 	}
 	j := judge.NewSantuario(t)
 	var all []exhibit

@@ -15,6 +15,7 @@ import (
 	"tamga/internal/adapter/store"
 	"tamga/internal/adapter/store/storetest"
 	"tamga/internal/domain/audit"
+	"tamga/internal/testsize"
 )
 
 // The audit log of the benchmark: entries of 100,000 users. With -short it is a hundredth
@@ -31,7 +32,7 @@ const (
 //	go test -run '^$' -bench AuditLog ./internal/adapter/store
 func BenchmarkAuditLog(b *testing.B) {
 	entries, users := logEntries, logUsers
-	if testing.Short() {
+	if testsize.Of() == testsize.Quick {
 		entries, users = entries/100, users/100
 	}
 	userID := func(n int) string { return fmt.Sprintf("%08d-0000-4000-8000-000000000000", n*7919%users) }

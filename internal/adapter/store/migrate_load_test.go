@@ -16,10 +16,8 @@ import (
 	"time"
 
 	"tamga/internal/adapter/store/storetest"
+	"tamga/internal/testsize"
 )
-
-// fullFaults in the environment runs the long form of tests.
-const fullFaults = "TAMGA_TEST_FULL_FAULTS"
 
 // Phases of TestMigrateUnderLoad.
 const (
@@ -181,7 +179,7 @@ func (c *callersOfThisRelease) request(ctx context.Context, conn *sql.Conn, user
 // those of an equal time without a migration. The time without a processor does not count:
 // it is that of other programs on the machine.
 func TestMigrateUnderLoad(t *testing.T) {
-	most, users, full := 2*time.Second, 50_000, os.Getenv(fullFaults) != ""
+	most, users, full := 2*time.Second, 50_000, testsize.Of() == testsize.Full
 	if full {
 		most, users = 200*time.Millisecond, 1_000_000
 	}

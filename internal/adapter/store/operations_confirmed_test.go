@@ -33,6 +33,7 @@ import (
 	"tamga/internal/domain/signing"
 	"tamga/internal/domain/vault"
 	"tamga/internal/sigtest"
+	"tamga/internal/testsize"
 	"tamga/pki/suite"
 	"tamga/sig"
 	"tamga/sig/cades"
@@ -780,7 +781,7 @@ func TestConfirmedStarts(t *testing.T) {
 				}
 			}
 			step := 1
-			if testing.Short() {
+			if testsize.Of() < testsize.Whole {
 				step = 4
 			}
 			for n, ended := 0, false; !ended; n += step {

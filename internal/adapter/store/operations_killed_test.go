@@ -27,6 +27,7 @@ import (
 	"tamga/internal/domain/notify"
 	"tamga/internal/domain/operation"
 	"tamga/internal/domain/signing"
+	"tamga/internal/testsize"
 	"tamga/pki/suite"
 )
 
@@ -405,7 +406,7 @@ func TestKilled(t *testing.T) {
 				store.OnStatements(db, k.at)
 				k.stage = newStage(t, db, k.dir, 0, c, k.at)
 				k.round(-1)
-				if os.Getenv(fullFaults) == "" {
+				if testsize.Of() < testsize.Full {
 					k.round(k.commit(i%2 == 0))
 				} else {
 					least := (25 + of[c.number] - 1) / of[c.number] // 25 for a transition

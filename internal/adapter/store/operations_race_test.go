@@ -6,7 +6,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"os"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -16,6 +15,7 @@ import (
 	"tamga/internal/adapter/store/storetest"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/operation"
+	"tamga/internal/testsize"
 )
 
 // contender is a process that ends an operation in its way.
@@ -109,7 +109,7 @@ func TestOperationRaces(t *testing.T) {
 					all = append(all, c)
 				}
 				rounds := 2 * len(all)
-				if os.Getenv(fullFaults) != "" {
+				if testsize.Of() == testsize.Full {
 					rounds = 12 * len(all)
 				}
 				ends := map[operation.State]int{}

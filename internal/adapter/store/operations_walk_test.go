@@ -30,6 +30,7 @@ import (
 	"tamga/internal/domain/signing"
 	"tamga/internal/domain/vault"
 	"tamga/internal/sigtest"
+	"tamga/internal/testsize"
 	"tamga/pki/chain"
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
@@ -51,7 +52,7 @@ func TestOperationsWalk(t *testing.T) {
 	for _, engine := range engines(t) {
 		t.Run(engine.name, func(t *testing.T) {
 			for seed := range *walkSeeds {
-				if testing.Short() && seed > 0 {
+				if testsize.Of() < testsize.Whole && seed > 0 {
 					break
 				}
 				t.Run(fmt.Sprint(seed), func(t *testing.T) { walk(t, engine.migrated(t), uint64(seed)) })

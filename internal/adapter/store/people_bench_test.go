@@ -22,6 +22,7 @@ import (
 	"tamga/internal/domain/notify"
 	"tamga/internal/domain/session"
 	"tamga/internal/domain/user"
+	"tamga/internal/testsize"
 )
 
 // The installation of the benchmark: a million users in 5,000 groups, each with two
@@ -38,7 +39,7 @@ const crowdUsers = 1_000_000
 // \tgo test -run '^$' -bench Crowd -benchtime 5s ./internal/adapter/store
 func BenchmarkCrowd(b *testing.B) {
 	users := crowdUsers
-	if testing.Short() {
+	if testsize.Of() == testsize.Quick {
 		users /= 100
 	}
 	for _, engine := range []struct {

@@ -22,6 +22,7 @@ import (
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/signing"
 	"tamga/internal/sigtest"
+	"tamga/internal/testsize"
 	"tamga/pki/suite"
 	"tamga/sig"
 	"tamga/sig/cades"
@@ -205,7 +206,7 @@ func (k *stepKiller) rounds(inRow bool) {
 // turns returns the points at which a process is killed.
 func (k *stepKiller) turns(points []string) map[int]bool {
 	turns := map[int]bool{}
-	if os.Getenv(fullFaults) != "" {
+	if testsize.Of() == testsize.Full {
 		for n := range points {
 			turns[n] = true
 		}

@@ -17,6 +17,7 @@ import (
 	"tamga/internal/adapter/store"
 	"tamga/internal/adapter/store/storetest"
 	"tamga/internal/domain/audit"
+	"tamga/internal/testsize"
 )
 
 func TestSQLite(t *testing.T) {
@@ -127,7 +128,7 @@ func TestMigrateAtOnce(t *testing.T) {
 		t.Run(engine.name, func(t *testing.T) {
 			const processes = 6
 			rounds := 4
-			if testing.Short() {
+			if testsize.Of() < testsize.Whole {
 				rounds = 1
 			}
 			for range rounds {

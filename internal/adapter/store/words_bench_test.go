@@ -18,6 +18,7 @@ import (
 	"tamga/internal/adapter/store/storetest"
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/user"
+	"tamga/internal/testsize"
 )
 
 // Names of the people of BenchmarkFindByWords. Each has a surname, a given name and a patronymic, in shares that
@@ -58,7 +59,7 @@ func isqrt(n int) int {
 // \tgo test -run '^$' -bench FindByWords -benchtime 20x ./internal/adapter/store
 func BenchmarkFindByWords(b *testing.B) {
 	number := 1_000_000
-	if testing.Short() {
+	if testsize.Of() == testsize.Quick {
 		number = 10_000
 	} else if n, err := strconv.Atoi(os.Getenv("TAMGA_PEOPLE")); err == nil {
 		number = n

@@ -21,6 +21,7 @@ import (
 	"tamga/internal/adapter/store/storetest"
 	"tamga/internal/cli/program"
 	"tamga/internal/tamgatest"
+	"tamga/internal/testsize"
 )
 
 // importReport is the report of tamga import --json.
@@ -277,7 +278,7 @@ func (g *generated) Read(b []byte) (int, error) {
 // TestImportMany imports many lines in bounded memory, is broken off in the middle and repeated.
 func TestImportMany(t *testing.T) {
 	lines := 1200
-	if os.Getenv("TAMGA_TEST_FULL_FAULTS") != "" {
+	if testsize.Of() == testsize.Full {
 		lines = 50_000
 	}
 	if os.Getenv("TAMGA_TEST_MILLION") != "" { // without the race detector: ten minutes of processor time with it for 100,000 lines

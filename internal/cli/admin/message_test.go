@@ -22,6 +22,7 @@ import (
 	"tamga/internal/cli/admin"
 
 	"tamga/internal/tamgatest"
+	"tamga/internal/testsize"
 )
 
 // mailServer is a mail server on loopback. A test sets its answers.
@@ -203,7 +204,7 @@ func TestTryMessages(t *testing.T) {
 // Messages outlive the process that ordered them, and the Host a client names is in
 // none of them.
 func TestMessagesSurviveKill(t *testing.T) {
-	if testing.Short() {
+	if testsize.Of() == testsize.Quick {
 		t.Skip("waits for the end of a lease")
 	}
 	t.Parallel() // it waits most of the time

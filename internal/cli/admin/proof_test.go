@@ -17,6 +17,7 @@ import (
 
 	"tamga/internal/judge"
 	"tamga/internal/tamgatest"
+	"tamga/internal/testsize"
 )
 
 // TestProof exports the evidence of operations that were confirmed on a device and by a
@@ -230,7 +231,7 @@ func TestProof(t *testing.T) {
 			s["documents"] = s["documents"].([]any)[:1]
 		},
 	} {
-		if testing.Short() && name != "the digest of a document" && name != "the key of the device" && name != "the signature" {
+		if testsize.Of() < testsize.Whole && name != "the digest of a document" && name != "the key of the device" && name != "the signature" {
 			continue // each takes several processes
 		}
 		var copied any

@@ -13,6 +13,7 @@ import (
 
 	"tamga/internal/adapter/store/storetest"
 	devmsg "tamga/internal/domain/device/message"
+	"tamga/internal/testsize"
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
 
@@ -23,7 +24,7 @@ import (
 // activation code at once, at three servers over one database, and one has it.
 func TestOneDeviceOfManyProcesses(t *testing.T) {
 	devices := 1000
-	if testing.Short() {
+	if testsize.Of() < testsize.Whole {
 		devices = 200
 	}
 	for _, engine := range []struct {

@@ -24,6 +24,7 @@ import (
 	"tamga/internal/domain/policy"
 	"tamga/internal/domain/signin"
 	"tamga/internal/domain/user"
+	"tamga/internal/testsize"
 )
 
 // The installation of the benchmark: a million records, and a hundredth of that with
@@ -58,7 +59,7 @@ func (o *overheard) Order(ctx context.Context, d notify.Direct) error {
 //	go test -run '^$' -bench Confirm -benchtime 3s ./internal/domain/confirm
 func BenchmarkConfirm(b *testing.B) {
 	records := manyRecords
-	if testing.Short() {
+	if testsize.Of() == testsize.Quick {
 		records /= 100
 	}
 	for _, engine := range []struct {

@@ -21,6 +21,7 @@ import (
 	"tamga/internal/domain/oath"
 	"tamga/internal/domain/oath/otp"
 	"tamga/internal/domain/oath/stock"
+	"tamga/internal/testsize"
 )
 
 func (b *oathBench) tokens() store.Tokens { return store.Tokens{DB: b.db} }
@@ -299,7 +300,7 @@ func TestDriftIsLearned(t *testing.T) {
 	b := newOathBench(t)
 	b.is("assign", b.assign("T1", b.at("T1", 0)), "")
 	highest, lowest := int64(300), int64(-50)
-	if testing.Short() {
+	if testsize.Of() < testsize.Whole {
 		highest, lowest = 60, -10
 	}
 	for drift := int64(1); drift <= highest; drift++ {
@@ -387,7 +388,7 @@ func TestSwappedCells(t *testing.T) {
 			}
 			for serial, id := range map[string]string{"H0": b.user, "H1": demo} {
 				for step := range int64(120) {
-					if testing.Short() && step > 14 && (step < 98 || step > 112) {
+					if testsize.Of() < testsize.Whole && step > 14 && (step < 98 || step > 112) {
 						continue // neither before a code of an assignment nor soon after it
 					}
 					for _, of := range []string{"H0", "H1"} {

@@ -14,6 +14,7 @@ import (
 	"tamga/internal/cli/verify"
 	"tamga/internal/judge"
 	"tamga/internal/tamgatest"
+	"tamga/internal/testsize"
 )
 
 // verified runs tamga verify and returns its report.
@@ -34,7 +35,7 @@ func TestFamily(t *testing.T) {
 	t.Parallel()
 	openssl := judge.OpenSSL(t)
 	var bouncy *judge.Castle
-	if !testing.Short() {
+	if testsize.Of() > testsize.Quick {
 		bouncy = judge.BouncyCastle(t)
 	}
 	server := tamgatest.StartIn(t, t.TempDir()) // asks for the status of its certificates

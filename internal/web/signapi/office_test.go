@@ -16,6 +16,7 @@ import (
 	"tamga/internal/files"
 	"tamga/internal/judge"
 	"tamga/internal/tamgatest"
+	"tamga/internal/testsize"
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
 )
@@ -30,8 +31,8 @@ func TestOffice(t *testing.T) {
 	token := server.Token()
 	ca := server.Path(server.Dev.CAPEM)
 	kinds, documents := []string{"docx"}, [][]byte{tamgatest.DOCXOf(t, 1000)}
-	var office *judge.Office // in the short form LibreOffice judges in sig/ooxml alone
-	if !testing.Short() {
+	var office *judge.Office // in the quick form LibreOffice judges in sig/ooxml alone
+	if testsize.Of() > testsize.Quick {
 		office = judge.LibreOffice(t, ordinaryRoots(t, tamgatest.ReadFile(t, ca))...)
 		kinds = []string{"docx", "xlsx", "pptx"}
 		documents = office.Make("Договор № 7", kinds...)

@@ -14,6 +14,7 @@ import (
 
 	"tamga/internal/domain/fault"
 	"tamga/internal/tamgatest"
+	"tamga/internal/testsize"
 )
 
 // TestDocumentsOfAnotherKind sends every kind of document to every type of signature
@@ -89,7 +90,7 @@ func TestDocumentsOfAnotherKind(t *testing.T) {
 				want = fault.InvalidContent // XML, but no template
 			}
 			entries := kindEntries
-			if testing.Short() { // each pair by one way, the ways in turn
+			if testsize.Of() < testsize.Whole { // each pair by one way, the ways in turn
 				entries = entries[(i+j)%len(entries):][:1]
 			}
 			for _, e := range entries {

@@ -7,7 +7,6 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -16,6 +15,7 @@ import (
 	_ "modernc.org/sqlite" // the driver
 
 	"tamga/internal/tamgatest"
+	"tamga/internal/testsize"
 )
 
 // TestBadAnswers sends what a client, its user or another caller must not send. Each has one
@@ -319,7 +319,7 @@ func TestBadAnswers(t *testing.T) {
 			id, ref, code := asked()
 			messages := len(h.Captured())
 			calls := 30
-			if os.Getenv("TAMGA_TEST_FULL_FAULTS") != "" {
+			if testsize.Of() == testsize.Full {
 				calls = 1000
 			}
 			for range calls {

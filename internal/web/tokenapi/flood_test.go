@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"tamga/internal/tamgatest"
+	"tamga/internal/testsize"
 )
 
 // from is a client that connects from one of the addresses 127.x.y.z.
@@ -82,7 +83,7 @@ func TestSignInDuringFlood(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			const many = 200
 			rounds := 3
-			if testing.Short() {
+			if testsize.Of() < testsize.Whole {
 				rounds = 1
 			}
 			var good, withPIN, untrusted []time.Duration

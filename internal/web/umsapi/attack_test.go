@@ -18,6 +18,7 @@ import (
 	"tamga/internal/adapter/store/storetest"
 
 	"tamga/internal/tamgatest"
+	"tamga/internal/testsize"
 )
 
 // bodies are requests that do something, by operation: the query and the body.
@@ -269,7 +270,7 @@ func hostileInput(t *testing.T, w *tamgatest.UMS) {
 		"１２３", "ſelect", "null", "-1", "1e309", "99999999999999999999",
 	}
 	// The short form takes a quarter of the combinations: each text and each call comes with others.
-	skip := func(i, j int) bool { return testing.Short() && (i+j)%4 != 0 }
+	skip := func(i, j int) bool { return testsize.Of() < testsize.Whole && (i+j)%4 != 0 }
 	for i, text := range texts {
 		quoted, err := json.Marshal(text)
 		if err != nil {

@@ -23,6 +23,7 @@ import (
 	"tamga/internal/judge"
 
 	"tamga/internal/tamgatest"
+	"tamga/internal/testsize"
 )
 
 // hardware is a token of a user: it makes its codes in turn.
@@ -295,7 +296,7 @@ log: {format: text, level: error}
 	defer client.CloseIdleConnections()
 	h := newHardware(t, secret, 0)
 	senders := 1000
-	if testing.Short() {
+	if testsize.Of() < testsize.Whole {
 		senders = 300
 	}
 	for round := range 2 {

@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"tamga/internal/testsize"
 )
 
 // prime is a prime with the tests and benchmarks of its type.
@@ -118,7 +120,7 @@ func TestPrimes(t *testing.T) {
 				t.Fatal("the modulus is not prime")
 			}
 			random := 60
-			if testing.Short() {
+			if testsize.Of() < testsize.Whole {
 				random = 10
 			}
 			p.test(t, p.p, samples(p.p, p.size, random))
@@ -173,7 +175,7 @@ func testElement[E any, P element[E]](t *testing.T, p *big.Int, values []*big.In
 			check("SetSmall", z, new(big.Int).SetUint64(k))
 		}
 		for j, b := range values {
-			if testing.Short() && (i+j)%4 != 0 {
+			if testsize.Of() < testsize.Whole && (i+j)%4 != 0 {
 				continue // each value with others
 			}
 			y := set(b)

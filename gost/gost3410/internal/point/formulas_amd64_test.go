@@ -10,6 +10,7 @@ import (
 
 	"tamga/gost/gost3410/internal/field"
 	"tamga/gost/gost3410/internal/impl"
+	"tamga/internal/testsize"
 )
 
 // TestFormulaImplementations compares the formulas in assembly with those in Go. It uses numbers
@@ -48,7 +49,7 @@ func TestFormulaImplementations(t *testing.T) {
 		return z
 	}
 	rounds := 3000
-	if testing.Short() {
+	if testsize.Of() < testsize.Whole {
 		rounds = 300
 	}
 	for range rounds {

@@ -10,6 +10,7 @@ import (
 
 	"tamga/gost/gost3410/internal/field"
 	"tamga/gost/gost3410/internal/impl"
+	"tamga/internal/testsize"
 )
 
 // TestLaneOperationsP256A compares operations in lanes with those on single numbers.
@@ -53,7 +54,7 @@ func TestLaneOperationsP256A(t *testing.T) {
 		}
 	}
 	rounds := 20000
-	if testing.Short() {
+	if testsize.Of() < testsize.Whole {
 		rounds = 2000
 	}
 	for range rounds {

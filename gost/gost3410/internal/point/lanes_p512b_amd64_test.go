@@ -12,6 +12,7 @@ import (
 
 	"tamga/gost/gost3410/internal/field"
 	"tamga/gost/gost3410/internal/impl"
+	"tamga/internal/testsize"
 )
 
 // TestLaneOperationsP512B compares operations in lanes with those on single numbers.
@@ -55,7 +56,7 @@ func TestLaneOperationsP512B(t *testing.T) {
 		}
 	}
 	rounds := 20000
-	if testing.Short() {
+	if testsize.Of() < testsize.Whole {
 		rounds = 2000
 	}
 	for range rounds {

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"tamga/gost/gost3410/internal/field"
+	"tamga/internal/testsize"
 )
 
 var curves = []struct {
@@ -236,7 +237,7 @@ func TestMulAgainstTextbook(t *testing.T) {
 			}
 			xy := make([]byte, 2*size)
 			for j, k := range scalars(q, 3) {
-				if testing.Short() && j%3 != 0 {
+				if testsize.Of() < testsize.Whole && j%3 != 0 {
 					continue
 				}
 				s := toScalar(k)
@@ -273,7 +274,7 @@ func TestSumHasX(t *testing.T) {
 				random := scalars(q, 2)
 				for j, s := range append(small, random[len(random)-2:]...) {
 					for n, u := range append(small, new(big.Int).Sub(q, s)) {
-						if testing.Short() && (i+j+n)%3 != 0 {
+						if testsize.Of() < testsize.Whole && (i+j+n)%3 != 0 {
 							continue // each number with others
 						}
 						u := new(big.Int).Mod(u, q)

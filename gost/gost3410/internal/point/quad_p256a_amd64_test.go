@@ -10,6 +10,7 @@ import (
 
 	"tamga/gost/gost3410/internal/field"
 	"tamga/gost/gost3410/internal/impl"
+	"tamga/internal/testsize"
 )
 
 // TestQuadsP256A compares formulas that have the coordinates in lanes with those on
@@ -59,7 +60,7 @@ func TestQuadsP256A(t *testing.T) {
 		}
 	}
 	rounds := 5000
-	if testing.Short() {
+	if testsize.Of() < testsize.Whole {
 		rounds = 500
 	}
 	for range rounds {

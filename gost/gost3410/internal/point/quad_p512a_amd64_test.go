@@ -12,6 +12,7 @@ import (
 
 	"tamga/gost/gost3410/internal/field"
 	"tamga/gost/gost3410/internal/impl"
+	"tamga/internal/testsize"
 )
 
 // TestQuadsP512A compares formulas that have the coordinates in lanes with those on
@@ -61,7 +62,7 @@ func TestQuadsP512A(t *testing.T) {
 		}
 	}
 	rounds := 5000
-	if testing.Short() {
+	if testsize.Of() < testsize.Whole {
 		rounds = 500
 	}
 	for range rounds {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"tamga/internal/domain/user"
+	"tamga/internal/testsize"
 )
 
 // everything reads a file and returns a line for each record and for the error that ends the file.
@@ -89,7 +90,7 @@ func TestRecordReader(t *testing.T) {
 // TestRecordsInBoundedMemory reads a long file.
 func TestRecordsInBoundedMemory(t *testing.T) {
 	lines := 1_000_000
-	if testing.Short() {
+	if testsize.Of() < testsize.Whole {
 		lines = 50_000
 	}
 	for _, format := range []string{"csv", "json"} {

@@ -11,6 +11,7 @@ import (
 
 	"tamga/internal/tamgatest"
 	"tamga/internal/tamgatest/pagetest"
+	"tamga/internal/testsize"
 )
 
 // TestReference checks the pages of the interface.
@@ -24,7 +25,7 @@ func TestReference(t *testing.T) {
 		t.Errorf("%d operations on %d bytes", len(links), len(p.Text))
 	}
 	step := 1
-	if testing.Short() {
+	if testsize.Of() < testsize.Whole {
 		step = 12
 	}
 	for i := 0; i < len(links); i += step {

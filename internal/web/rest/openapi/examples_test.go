@@ -22,6 +22,7 @@ import (
 
 	"tamga/internal/judge"
 	"tamga/internal/tamgatest"
+	"tamga/internal/testsize"
 	webconsole "tamga/internal/web/console"
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
@@ -589,7 +590,7 @@ func (w *exampleWorld) numbered(o *apiOperation, number string) string {
 // TestGeneratedClients: clients that two generators make of /openapi.json, in Go and in
 // TypeScript, get a token and sign a document, and OpenSSL verifies the signature.
 func TestGeneratedClients(t *testing.T) {
-	if testing.Short() {
+	if testsize.Of() == testsize.Quick {
 		t.Skip("generators of clients, which compile what they make")
 	}
 	t.Parallel()
