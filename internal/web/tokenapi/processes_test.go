@@ -18,6 +18,7 @@ import (
 
 	"tamga/internal/adapter/store/storetest"
 	"tamga/internal/tamgatest"
+	"tamga/internal/testsize"
 )
 
 // household is an installation over PostgreSQL with several processes, and the user demo, who
@@ -170,7 +171,7 @@ func TestConfirmedByProcesses(t *testing.T) {
 }
 
 // TestConfirmedAndKilled kills the process of a client between the confirmation, the
-// signature and its record: in place of each second thing that it says to its database. At
+// signature and its record: in place of each second thing that it says to its database, of each tenth in the short form. At
 // most one signature leaves, and the client gets it from another process. So it is with decryption.
 func TestConfirmedAndKilled(t *testing.T) {
 	t.Parallel()
@@ -187,8 +188,11 @@ func TestConfirmedAndKilled(t *testing.T) {
 // testConfirmedAndKilled is TestConfirmedAndKilled for the operations of a household. want is their result, nil if it
 // is another one each time.
 func testConfirmedAndKilled(t *testing.T, h *household, proxy *storetest.Proxy, want []byte) {
-	rounds, during := 0, 0
-	for n := 1; ; n += 2 {
+	rounds, during, step := 0, 0, 2
+	if testsize.Of() < testsize.Whole {
+		step = 10
+	}
+	for n := 1; ; n += step {
 		id, ref, code := h.challenged()
 		mortal := h.Another("--set", "database="+proxy.URL)
 		stopped := proxy.StopAt(n)
