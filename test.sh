@@ -2,20 +2,25 @@
 # SPDX-License-Identifier: Apache-2.0
 # Runs all tests of Tamga and installs what they need.
 #
-#   ./test.sh          gofmt, vet, staticcheck and all tests
-#   CI=true ./test.sh  also the race detector, every fuzz target for a short time, and the build for
-#                      Windows. A missing program fails its tests. The race detector checks internal/,
-#                      where most goroutines run, but not the arithmetic and the SQLite library below it
-#   ./test.sh --full   the same, longer: the race detector checks everything, fuzz targets get ten
-#                      times the inputs, processes are frozen for longer, a release is made twice and
-#                      installed in a clean Debian, arm64 runs its tests under qemu, the program for
-#                      Windows runs under Wine, and each page is judged in every size, language and
-#                      colour scheme
-#   ./test.sh --quick  only the tests. The longest take their short form (-short of Go), with fewer
-#                      repetitions, less time or fewer programs of others. Those that compile
-#                      programs, run several processes, measure or wait for half a minute, and those
-#                      in a browser, are left out, and only the store runs on PostgreSQL
-#   ./test.sh PACKAGE...  vet and tests of these packages, such as ./sig/... ./internal/web/rest
+#   ./test.sh          gofmt, vet and all tests, the longest in a short form: fewer repetitions, smaller
+#                      documents, fewer combinations. Each test, each program of others and each kind
+#                      of case has its turn
+#   CI=true ./test.sh  the long forms, and also staticcheck, the race detector, every fuzz target for a
+#                      short time, and the build for Windows. A missing program fails its tests. The
+#                      race detector checks internal/, where most goroutines run, but not the
+#                      arithmetic and the SQLite library below it
+#   ./test.sh --full   as with CI=true, but longer: the race detector checks everything, fuzz targets
+#                      get ten times the inputs, processes are frozen for longer, a release is made
+#                      twice and installed in a clean Debian, arm64 runs its tests under qemu, the
+#                      program for Windows runs under Wine, and each page is judged in every size,
+#                      language and colour scheme
+#   ./test.sh --quick  only the tests, in the short form and with fewer programs of others. Those that
+#                      compile programs, run several processes, measure or wait for half a minute, and
+#                      those in a browser, are left out, and only the store runs on PostgreSQL
+#   ./test.sh PACKAGE...  vet and tests of these packages, such as ./sig/... ./internal/web/rest, in the
+#                      short form, or with CI=true in the long one
+#
+# The package internal/testsize says to tests which form they take.
 #
 # Each run ends with the ten dearest tests and the processor time of each package.
 #
@@ -40,7 +45,7 @@ case "${1:-}" in
   '') ;;
   --quick) quick=1 ;;
   --full) full=1 ;;
-  -*) sed -n '3,20s/^# \{0,1\}//p' "$0"; [ "$1" = --help ] && exit 0; exit 2 ;;
+  -*) sed -n '3,25s/^# \{0,1\}//p' "$0"; [ "$1" = --help ] && exit 0; exit 2 ;;
   *) packages=("$@") ;;
 esac
 race=
@@ -117,12 +122,14 @@ done
 
 # Without DWARF and the symbol table the linker is a third faster, and each of some hundred test
 # programs is linked. Without cgo, tests and the programs that tests build share what is compiled, and
-# checks begin before a C compiler is installed. Only the race detector needs cgo.
-export GOFLAGS="${GOFLAGS:-} -ldflags=-s" CGO_ENABLED=0
+# checks begin before a C compiler is installed. Only the race detector needs cgo. With -trimpath what is
+# compiled serves every copy of the same source, such as an older commit that tests unpack and build.
+export GOFLAGS="${GOFLAGS:-} -ldflags=-s -trimpath" CGO_ENABLED=0
 
-# Compilers and the linker spend a tenth less processor time if they collect garbage less often. The
-# tests have the setting of the caller, because some measure memory.
+# Compilers, the linker and tests spend a tenth less processor time if they collect garbage less often.
+# The long forms have the setting of the caller, because some measure memory.
 export TAMGA_TEST_GOGC="${GOGC:-}" GOGC="${GOGC:-400}"
+{ [ -n "$race" ] && [ -z "$quick" ]; } || TAMGA_TEST_GOGC=$GOGC
 
 # Programs without a Debian package are in the user's cache, and so are our own for this script.
 judges="${XDG_CACHE_HOME:-$HOME/.cache}/tamga-judges"
@@ -206,27 +213,35 @@ install_judges() {
 }
 
 check() {
-  echo "== gofmt, vet, staticcheck"
+  echo "== gofmt, vet${race:+, staticcheck}"
   unformatted=$(gofmt -l $(git ls-files '*.go'))
   [ -z "$unformatted" ] || { echo "not formatted: $unformatted" >&2; return 1; }
-  staticcheck="$judges/staticcheck-v0.8.2/staticcheck"
-  [ -x "$staticcheck" ] || GOBIN=${staticcheck%/*} go install honnef.co/go/tools/cmd/staticcheck@v0.8.2
   go vet ./...
-  env -u GOGC "$staticcheck" ./... # it holds all packages in memory
   for module in packaging packaging/kubernetes browser; do
     (cd $module && go vet ./...)
   done
+  [ -n "$race" ] || return 0
+  # It reads and checks the source of all dependencies, which takes minutes of processor time.
+  staticcheck="$judges/staticcheck-v0.8.2/staticcheck"
+  [ -x "$staticcheck" ] || GOBIN=${staticcheck%/*} go install honnef.co/go/tools/cmd/staticcheck@v0.8.2
+  env -u GOGC "$staticcheck" ./... # it holds all packages in memory
 }
 
 # These begin first, so that none of them runs alone at the end.
 longest=(./internal/adapter/store ./internal/web/{signapi,tokenapi,umsapi} ./internal/cli/admin)
+
+# tests of the modules beside the program.
+modules() {
+  (cd packaging && tests ${full:+-timeout 60m} ./...)
+  (cd packaging/kubernetes && tests ./...)
+  (cd browser && tests -timeout 30m ./...)
+}
 
 # Many tests wait for something most of their time.
 busy=$(($(nproc) + 2))
 
 if [ -n "$quick" ]; then
   install_judges
-  export TAMGA_TEST_GOGC=$GOGC # the tests spend a tenth less, too
   tests -short -p $busy -parallel 6 "${longest[@]}" ./cmd/tamga ./...
   (cd packaging && tests -short ./...)
   passed=1
@@ -263,13 +278,14 @@ if [ -n "$race" ]; then
   export GORACE="${GORACE:-atexit_sleep_ms=100}"
   CGO_ENABLED=1 tests -race "${unwatched[@]}" -timeout $limit "${longest[@]}" ./internal/...
   CGO_ENABLED=${full:-0} tests ${full:+-race} -timeout $limit . ./cmd/... ./gost/... ./pki/... ./sig/...
+  modules
 else
-  tests -timeout $limit -p $busy "${longest[@]}" ./cmd/tamga ./...
-fi
-(cd packaging && tests ${full:+-timeout 60m} ./...)
-(cd packaging/kubernetes && tests ./...)
-(cd browser && tests -timeout 30m ./...)
-if [ -z "$race" ]; then
+  # A browser and several processes wait often, and the others compute meanwhile.
+  modules &
+  beside=$!
+  tests -timeout $limit -p $busy -parallel 6 "${longest[@]}" ./internal/cluster ./sig/{pdf,cades,xmldsig} ./pki/cms ./internal/extension \
+    ./internal/web/rest/openapi ./cmd/tamga ./...
+  wait $beside
   passed=1
   exit
 fi
