@@ -27,13 +27,8 @@
 # Programs of other projects check our output: OpenSSL with gost-engine, Bouncy Castle, xmllint,
 # xmlsec, Santuario (in the JDK), qpdf, MuPDF, poppler, Ghostscript, LibreOffice. iText, PDFBox and
 # pdf-lib change our documents. Other such programs are the peers of our protocols: PostgreSQL,
-<<<<<<< HEAD
-# PgBouncer, HAProxy, GnuTLS, rsyslog, OpenLDAP, Kannel, an SMPP centre, readers of QR codes, OATH tools and identity
-# providers, and systemd, skopeo, umoci and shells read our packages.
-=======
-# PgBouncer, HAProxy, GnuTLS, Kannel, an SMPP centre, readers of QR codes, OATH tools and identity
-# providers, and systemd, skopeo, umoci, minisign and shells read our packages.
->>>>>>> 9330606d (packaging: signed releases, kustomize, secrets that a reload refreshes)
+# PgBouncer, HAProxy, GnuTLS, rsyslog, OpenLDAP, Kannel, an SMPP centre, readers of QR codes, OATH tools
+# and identity providers, and systemd, skopeo, umoci, minisign and shells read our packages.
 # Chromium and axe-core judge the pages. They are Debian packages, npm packages, Go programs, and
 # xmlsec built with GOST from Debian's source. If run as root, this script installs the missing
 # ones. Without a program its tests are skipped with a message, and with CI=true they fail.
@@ -98,15 +93,12 @@ needed=(
   umoci:/usr/bin/umoci
   chromium:/usr/bin/chromium
   prometheus:/usr/bin/promtool
-<<<<<<< HEAD
   slapd:/usr/sbin/slapd
   ldap-utils:/usr/bin/ldapmodify
   rsyslog:/usr/sbin/rsyslogd
   rsyslog-gnutls:/usr/lib/x86_64-linux-gnu/rsyslog/lmnsd_gtls.so
   rsyslog-openssl:/usr/lib/x86_64-linux-gnu/rsyslog/lmnsd_ossl.so
-=======
   minisign:/usr/bin/minisign
->>>>>>> 9330606d (packaging: signed releases, kustomize, secrets that a reload refreshes)
 )
 [ -z "$full" ] || needed+=(
   qemu-user:/usr/bin/qemu-aarch64
