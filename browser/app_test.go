@@ -10,9 +10,12 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/chromedp/cdproto/browser"
@@ -275,4 +278,56 @@ func TestApp(t *testing.T) {
 	b.open("/start")
 	b.see("No connection")
 	b.picture("offline")
+}
+
+// TestNewerApp has two releases of the service worker at one address: the newer one replaces the older in two windows, and
+// what the older one kept is gone.
+func TestNewerApp(t *testing.T) {
+	var target atomic.Pointer[url.URL]
+	front := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(target.Load())
+		r.Out.Host = r.In.Host
+	}})
+	defer front.Close()
+	turn := func(s *tamgatest.Server) {
+		to, err := url.Parse(s.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		target.Store(to)
+	}
+	s := start(t, "--set", "public_url="+front.URL, "--set", "pages.name=Older")
+	newer := tamgatest.Start(t, "--set", "public_url="+front.URL, "--set", "pages.name=Newer")
+	turn(s.Server)
+	s.URL = front.URL
+	b := s.tab(t, looks[0])
+	b.open("/verify")
+	b.until(`!!navigator.serviceWorker.controller`)
+	other := s.sibling(b)
+	other.open("/verify")
+	other.until(`!!navigator.serviceWorker.controller`)
+	const kept = `(async () => (await caches.keys()).join(' '))()`
+	older := value[string](b, kept)
+	if !strings.HasPrefix(older, "tamga-") || strings.Contains(older, " ") {
+		t.Fatalf("the browser keeps %q", older)
+	}
+	turn(newer)
+	value[bool](b, `(async () => { await (await navigator.serviceWorker.getRegistration()).update(); return true })()`)
+	for {
+		if now := value[string](b, kept); now != older && !strings.Contains(now, older) && now != "" {
+			break
+		}
+		b.pause("the browser keeps %s", older)
+	}
+	// Both windows have the newer one, without being opened again, and its page without a network names it.
+	const active = `(async () => (await (await fetch((await navigator.serviceWorker.getRegistration()).active.scriptURL)).text()).includes('Newer') && !!navigator.serviceWorker.controller)()`
+	for _, window := range []*tab{b, other} {
+		if !value[bool](window, active) {
+			t.Error("a window has no newer service worker")
+		}
+	}
+	front.Close()
+	other.open("/verify")
+	other.see("No connection")
+	other.see("Newer")
 }

@@ -206,6 +206,7 @@ func TestStamp(t *testing.T) {
 	b.attach(`input[name=file]`, "a.pdf", string(tamgatest.PDFOf(2000)))
 	b.press(`[data-place] button`)
 	b.wait(`[data-box]`)
+	b.see("Page 1, bottom left.")
 	const left, bottom = `Number(document.querySelector("[name=stamp_left]").value)`, `Number(document.querySelector("[name=stamp_bottom]").value)`
 	b.run(chromedp.ScrollIntoView(chromedp.CSS("[data-box]")))
 	type point struct{ X, Y float64 }
@@ -220,6 +221,11 @@ func TestStamp(t *testing.T) {
 	b.until(shown + ` === "true,true,280,hand"`)
 	b.press(`input[name=stamp_form][value=compact]`)
 	b.until(shown + ` === "true,true,500,hand"`)
+	const page = `(b => ({X: b.left + b.width / 2, Y: b.top + 20}))(document.querySelector("[data-sheet] canvas").getBoundingClientRect())`
+	top := value[point](b, page) // its place is said in words while it moves
+	at = value[point](b, `(r => ({X: r.left + r.width / 2, Y: r.top + r.height / 2}))(document.querySelector("[data-box]").getBoundingClientRect())`)
+	b.run(chromedp.DragAndDropXY(at.X, at.Y, top.X, at.Y-60))
+	b.see("centre.")
 	b.check("sign-stamp-dragged")
 	x := value[int](b, left)
 	b.press(`main form button:not([type])`)

@@ -24,6 +24,13 @@ document.querySelectorAll("[data-place]").forEach(area => {
     box.style.top = height * scale - bottom - high + "px";
     box.style.width = wide + "px";
     box.style.height = high + "px";
+    if (!sheet.hidden && !box.hidden) note.textContent = area.dataset.hint + " " + where(left + wide / 2, bottom + high / 2);
+  };
+  // Says in words where the middle of the mark is: in which third of the page, from above and from the left.
+  const where = (x, y) => {
+    const third = (at, all, words) => words.split("|")[Math.max(0, Math.min(2, Math.floor(3 * at / all)))];
+    const words = [third(height * scale - y, height * scale, area.dataset.rows), third(x, canvas.width, area.dataset.columns)].filter(Boolean);
+    return area.dataset.at.replace("{page}", field("page").value).replace("{place}", words.join(" "));
   };
   const show = async () => {
     note.textContent = area.dataset.none;
@@ -45,7 +52,6 @@ document.querySelectorAll("[data-place]").forEach(area => {
       canvas.width = viewport.width;
       canvas.height = viewport.height;
       await page.render({ canvas, canvasContext: canvas.getContext("2d"), viewport, annotationMode: 0 }).promise;
-      note.textContent = area.dataset.hint;
       box.hidden = false; // not before: it cannot be dragged on a page that has no size yet
       draw();
       await task.destroy();
