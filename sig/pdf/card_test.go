@@ -493,6 +493,42 @@ func TestChangedCard(t *testing.T) {
 	}
 }
 
+// TestPackedCard: an attachment that was compressed later comes back, and one that grows without end is refused before it is
+// held. What other programs encode otherwise is refused, too.
+func TestPackedCard(t *testing.T) {
+	_, signer := party(t)
+	card := made1(t, newCard(t, "note.txt", []byte("the agreed text"), signer))
+	with := func(d dict, data []byte) []byte {
+		f := opened(t, card)
+		defer f.close()
+		_, root := f.catalog()
+		leaves := f.resolveArray(f.resolveDict(f.resolveDict(root.get("Names")).get("EmbeddedFiles")).get("Names"))
+		content := f.resolveDict(f.resolveDict(leaves[1]).get("EF")).get("F").(ref)
+		u, err := f.newUpdate()
+		if err != nil {
+			t.Fatal(err)
+		}
+		u.put(content, &stream{dict: d, fresh: data})
+		u.close()
+		return append(bytes.Clone(card), u.buf...)
+	}
+	flate := dict{{"Filter", name("FlateDecode")}}
+	if got := contentOf(t, openedCard(t, with(flate, packed([]byte("the agreed text")))).Original); string(got) != "the agreed text" {
+		t.Errorf("a compressed attachment is %q", got)
+	}
+	bomb := packed(make([]byte, 100<<20))
+	for what, bad := range map[string][]byte{
+		"without end": with(flate, bomb), "cut off": with(flate, bomb[:len(bomb)/2]), "no Deflate": with(flate, []byte("text")),
+		"twice": with(dict{{"Filter", array{name("FlateDecode"), name("FlateDecode")}}}, bomb), "in digits": with(dict{{"Filter", name("ASCIIHexDecode")}}, []byte("41>")),
+	} {
+		var err error
+		took := allocated(func() { _, err = New().OpenCard(t.Context(), bytes.NewReader(bad)) })
+		if !errors.As(err, new(*sig.ErrDocument)) || took > 16<<20 {
+			t.Errorf("%s: %v, %d KiB", what, err, took>>10)
+		}
+	}
+}
+
 // TestWrongCards: what no card can be made of.
 func TestWrongCards(t *testing.T) {
 	_, signer := party(t)
