@@ -3,6 +3,7 @@
 package browser
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -63,6 +64,23 @@ func TestSignAndVerify(t *testing.T) {
 	b.see("2 files verified")
 	b.see("a.txt.sig + b.txt")
 	b.check("signed-and-verified")
+}
+
+// TestManyFiles drops 200 files at once: each is listed, one can be left out, and the others are signed in one operation.
+func TestManyFiles(t *testing.T) {
+	s := start(t)
+	b := s.tab(t, looks[0])
+	b.signIn("/sign", s.Dev.User.Login, s.Dev.User.Password)
+	var files []string
+	for i := range 200 {
+		files = append(files, fmt.Sprintf("document %d.txt", i), fmt.Sprint("text ", i))
+	}
+	b.attach(`input[name=file]`, files...)
+	b.until(`document.querySelectorAll("[data-files] li").length === 200`)
+	b.press(`[data-files] li:last-child button`)
+	b.until(`document.querySelectorAll("[data-files] li").length === 199`)
+	b.press(`main form button:not([name]):not([type])`)
+	b.see("199 documents are signed")
 }
 
 // TestSignAgain types only the PIN again after a wrong one. It cannot send the form again when one of

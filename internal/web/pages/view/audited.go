@@ -46,7 +46,7 @@ func Looks(operation string) bool {
 		}
 	}
 	switch operation {
-	case "Authorize", "UserInfo", "CheckDistinguishedNameUnique", "CheckEmailUnique", "CheckIdentifiersUnique", "CheckPhoneUnique", "ConfirmPages", signing.AuditSignature:
+	case "Authorize", "UserInfo", "CheckDistinguishedNameUnique", "CheckEmailUnique", "CheckIdentifiersUnique", "CheckPhoneUnique", "ConfirmPages", "FollowByPage", "FindRecipients", "ProposeLogin", signing.AuditSignature:
 		return true
 	}
 	return strings.HasSuffix(operation, "Page") && !strings.HasSuffix(operation, "ByPage")
