@@ -23,7 +23,7 @@ func TestOverview(t *testing.T) {
 	b.Shows(b.Get(at), "Needs attention", "so this person cannot sign in", "There is no certificate")
 	b.Shows(b.SendCommand(at+"/method-add-password", nil))
 	b.Shows(b.SendCommand(at+"/method-add-otpviasms", url.Values{"level": {"1"}}))
-	b.Shows(b.Get(at), "Password will not work", "No password is set", "Code by SMS will not work", "No phone is confirmed", at+"/phone-add", "Does not work</span>")
+	b.Shows(b.Get(at), "Password: does not work yet", "No password is set", "Code by SMS: does not work yet", "No phone is confirmed", at+"/phone-add", "Does not work</span>")
 	b.Shows(b.Post(at+"/phone-confirm?of="+phone, nil))
 	codes := at + "/phone-codes?of=" + phone
 	b.Shows(b.Get(at), "no code goes to "+phone, `<form method="post" action="`+codes+`">`)
