@@ -167,7 +167,7 @@ func (d *Directory) open(ctx context.Context) (*connection, error) {
 
 // outage is the error of a directory that does not answer.
 func (d *Directory) outage(err error) error {
-	return &fault.Outage{Part: "directory", Err: fmt.Errorf("ldap: directory %s: %w", d.config.Name, err)}
+	return &fault.Outage{Message: "the directory of the organization does not answer: try again later", Part: "directory", Err: fmt.Errorf("ldap: directory %s: %w", d.config.Name, err)}
 }
 
 func (d *Directory) dial(ctx context.Context, u *url.URL) (*connection, error) {
@@ -220,6 +220,9 @@ func (d *Directory) bound(ctx context.Context) (*connection, error) {
 	return conn, nil
 }
 
+// checkTime bounds the check of a password, with all servers that are tried.
+const checkTime = 10 * time.Second
+
 // refusals are the results with which servers refuse the password of a person: wrong, or the account may not sign in.
 var refusals = []uint16{
 	ldap.LDAPResultInvalidCredentials, ldap.LDAPResultNoSuchObject, ldap.LDAPResultInvalidDNSyntax, ldap.LDAPResultInappropriateAuthentication,
@@ -231,17 +234,21 @@ func (d *Directory) Check(ctx context.Context, dn, password string) (bool, error
 	if dn == "" || password == "" {
 		return false, nil // a bind without a password is anonymous, and succeeds (RFC 4513, 5.1.2)
 	}
-	conn, err := d.open(ctx)
-	if err != nil {
-		return false, err
+	within, cancel := context.WithTimeout(ctx, checkTime)
+	defer cancel()
+	conn, err := d.open(within)
+	if err == nil {
+		defer conn.Close()
+		err = conn.Bind(dn, password)
 	}
-	defer conn.Close()
-	err = conn.Bind(dn, password)
+	var outage *fault.Outage
 	switch {
 	case err == nil:
 		return true, nil
 	case ctx.Err() != nil:
 		return false, ctx.Err()
+	case errors.As(err, &outage):
+		return false, err
 	case slices.ContainsFunc(refusals, func(code uint16) bool { return ldap.IsErrorWithCode(err, code) }):
 		return false, nil
 	}

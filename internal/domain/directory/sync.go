@@ -222,7 +222,9 @@ func (r *run) add(ctx context.Context, list []Entry) error {
 			} else if r.Dry {
 				r.logins[login] = true
 			}
-			a.Also = func(ctx context.Context, u user.User) error { return r.join(ctx, e, u, "AddUser") }
+			a.Also = func(ctx context.Context, u user.User) error {
+				return r.join(ctx, e, u, audit.Entry{Operation: "AddUser", Object: u.Login})
+			}
 			now, accounts = append(now, e), append(accounts, a)
 		}
 		_, faults, err := r.Users.AddAll(ctx, accounts, !r.Dry)
@@ -242,25 +244,20 @@ func (r *run) add(ctx context.Context, list []Entry) error {
 }
 
 // join links a user with an entry, in the transaction of ctx.
-func (r *run) join(ctx context.Context, e Entry, u user.User, operation string) error {
+func (r *run) join(ctx context.Context, e Entry, u user.User, entry audit.Entry) error {
 	if err := r.Methods.GrantMethod(ctx, u.ID, password); err != nil {
 		return err
 	}
 	if err := r.Store.PutLink(ctx, r.Name, Link{UserID: u.ID, Entry: e.ID, DN: e.DN, Digest: e.digest()}); err != nil {
 		return err
 	}
-	return r.record(ctx, operation, u.Login, u.ID)
+	return r.record(ctx, entry)
 }
 
-// record adds an audit entry about a user.
-func (r *run) record(ctx context.Context, operation, login, id string) error {
-	object := login
-	if operation != "AddUser" { // as commands do
-		object = id
-	}
-	return r.Audit.Record(ctx, audit.Entry{
-		Operation: operation, Phase: audit.Done, Outcome: audit.OK, Object: object, Remote: r.Remote, Detail: "directory " + r.Name, Principal: r.By,
-	})
+// record adds an audit entry about a user. The caller sets the operation and the object.
+func (r *run) record(ctx context.Context, e audit.Entry) error {
+	e.Phase, e.Outcome, e.Remote, e.Detail, e.Principal = audit.Done, audit.OK, r.Remote, "directory "+r.Name, r.By
+	return r.Audit.Record(ctx, e)
 }
 
 // link joins a user who was there before with an entry.
@@ -269,7 +266,7 @@ func (r *run) link(ctx context.Context, e Entry, u user.User) error {
 		if _, err := r.Users.Follow(ctx, u.ID, e.account()); err != nil {
 			return err
 		}
-		return r.join(ctx, e, u, "LinkUser")
+		return r.join(ctx, e, u, audit.Entry{Operation: "LinkUser", Object: u.ID})
 	})
 	return r.told(Linked, e, u.Login, err)
 }
@@ -321,18 +318,18 @@ func (r *run) follow(ctx context.Context, e Entry, l Link) error {
 		if changed, err = r.Users.Follow(ctx, l.UserID, e.account()); err != nil {
 			return err
 		}
-		operation := "FollowDirectory"
+		entry := audit.Entry{Operation: "FollowDirectory"}
 		switch {
 		case lockNow:
 			if byOperator, err = r.lock(ctx, l.UserID); err != nil {
 				return err
 			}
-			operation, kind, next.Locked = "LockUser", Locked, !byOperator
+			entry, kind, next.Locked = audit.Entry{Operation: "LockUser"}, Locked, !byOperator
 		case unlock:
 			if err = r.Users.Unlock(ctx, l.UserID); err != nil {
 				return err
 			}
-			operation, kind, next.Locked = "UnlockUser", Unlocked, false
+			entry, kind, next.Locked = audit.Entry{Operation: "UnlockUser"}, Unlocked, false
 		}
 		if err := r.Store.PutLink(ctx, r.Name, next); err != nil {
 			return err
@@ -340,7 +337,8 @@ func (r *run) follow(ctx context.Context, e Entry, l Link) error {
 		if !changed && kind == Changed || byOperator {
 			return nil // nothing about the user
 		}
-		return r.record(ctx, operation, l.Login, l.UserID)
+		entry.Object = l.UserID
+		return r.record(ctx, entry)
 	})
 	if err == nil && (!changed && kind == Changed || byOperator && !changed) {
 		r.result.Unchanged++
@@ -419,7 +417,7 @@ func (r *run) lockMissing(ctx context.Context, l Link) error {
 		if err := r.Store.PutLink(ctx, r.Name, l); err != nil {
 			return err
 		}
-		return r.record(ctx, "LockUser", l.Login, l.UserID)
+		return r.record(ctx, audit.Entry{Operation: "LockUser", Object: l.UserID})
 	})
 	if byOperator {
 		return err

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"unicode/utf8"
 
 	"tamga/internal/domain/audit"
@@ -183,7 +184,8 @@ func (s *Service) checkPassword(ctx context.Context, login, text string) (Creden
 	if err != nil {
 		return Credential{}, false, err
 	}
-	defer attempt.End()
+	end := sync.OnceFunc(attempt.End)
+	defer end()
 	rule := LockOut{s.settings.Failures, s.settings.Window, s.settings.LockOut, isTrusted(ctx)}
 	var counted bool
 	if known {
@@ -196,10 +198,11 @@ func (s *Service) checkPassword(ctx context.Context, login, text string) (Creden
 	}
 	may := known && counted && c.Scheme.Password && !c.User.Barred(s.now())
 	answer := s.askDirectory(ctx, &c, may, text)
-	matches := attempt.Matches(text) && c.Encoded != ""
-	matchesThere, away := answer()
-	if c.Directory != "" {
-		matches = matchesThere
+	matches := attempt.Matches(text) && c.Encoded != "" && c.Directory == ""
+	end() // a directory that is slow holds no memory
+	var away error
+	if !may || !matches {
+		matches, away = answer() // of a decoy: never
 	}
 	if !may || !matches {
 		// While a directory is away, this is the answer for all names, also for those of no user.

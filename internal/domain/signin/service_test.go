@@ -61,11 +61,12 @@ type config struct {
 
 // deps are what services have besides the bench.
 type deps struct {
-	Keys      []tokens.Key
-	LoadKeys  func(ctx context.Context) ([]tokens.Key, error)
-	Policies  tokens.Policies
-	Providers []signin.Provider
-	Steps     *confirm.Service // nil: nothing is confirmed
+	Directories []signin.Directory
+	Keys        []tokens.Key
+	LoadKeys    func(ctx context.Context) ([]tokens.Key, error)
+	Policies    tokens.Policies
+	Providers   []signin.Provider
+	Steps       *confirm.Service // nil: nothing is confirmed
 }
 
 // bench is a service on a real database with a clock to move.
@@ -179,7 +180,7 @@ func (b *bench) serviceWith(t testing.TB, s config, d deps) services {
 		steps, cancels = d.Steps, d.Steps
 	}
 	svc, err := signin.New(s.Settings, signin.Deps{
-		Store: db, Methods: db, Codes: db, Visits: db, Sessions: b.sessions, Steps: steps, Cancels: cancels, Tokens: made, Passwords: passwords, Providers: d.Providers, Reach: b.users, Contacts: b.book,
+		Store: db, Methods: db, Codes: db, Visits: db, Sessions: b.sessions, Steps: steps, Cancels: cancels, Tokens: made, Passwords: passwords, Providers: d.Providers, Directories: d.Directories, Reach: b.users, Contacts: b.book,
 		Messages: b.messages, Printer: b.messages, Vault: b.ring, Oath: b.oathService, Passkeys: aPasskey{}, Now: b.clock.Now, Rand: rand.Reader,
 	})
 	if err != nil {

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package signin_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+
+	"tamga/internal/adapter/store"
+	"tamga/internal/domain/directory"
+	"tamga/internal/domain/fault"
+	"tamga/internal/domain/signin"
+	tokens "tamga/internal/domain/token"
+	"tamga/internal/domain/user"
+)
+
+// corporate is a directory that accepts one password and notes what it is asked.
+type corporate struct {
+	mu     sync.Mutex
+	asked  []string // DN and password
+	decoys int
+	away   error
+}
+
+func (c *corporate) Name() string { return "corp" }
+
+func (c *corporate) Check(_ context.Context, dn, password string) (bool, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.asked = append(c.asked, dn+" "+password)
+	return c.away == nil && password == "there-is-one", c.away
+}
+
+func (c *corporate) Decoy(context.Context) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.decoys++
+	return c.away
+}
+
+// TestPasswordOfDirectory signs in a user whose password is in a directory. Each attempt asks the directory once,
+// also for other logins, and no password of another user is sent.
+func TestPasswordOfDirectory(t *testing.T) {
+	b := newBench(t)
+	corp := &corporate{}
+	b.services = b.serviceWith(t, settings(), deps{Keys: b.keys, Directories: []signin.Directory{corp}})
+	anna, err := b.users.Add(t.Context(), user.Account{Login: "anna", Group: "Default"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	links := store.Directories{Users: store.Users{DB: b.db}}
+	if err := b.GrantMethod(t.Context(), anna.ID, "password"); err != nil {
+		t.Fatal(err)
+	}
+	if err := links.PutLink(t.Context(), "corp", directory.Link{UserID: anna.ID, Entry: "1", DN: "uid=anna"}); err != nil {
+		t.Fatal(err)
+	}
+	try := func(login, password, want string) {
+		t.Helper()
+		corp.asked, corp.decoys = nil, 0
+		_, err := b.grant(t.Context(), login, password)
+		if got := code(t, err); got != want {
+			t.Errorf("%s with %.20q: %v, want %q", login, password, err, want)
+		}
+	}
+	wantAsked := func(asked string, decoys int) {
+		t.Helper()
+		if got := strings.Join(corp.asked, ", "); got != asked || corp.decoys != decoys {
+			t.Errorf("asked %q and %d decoys, want %q and %d", got, corp.decoys, asked, decoys)
+		}
+	}
+	try("anna", "there-is-one", "")
+	wantAsked("uid=anna there-is-one", 0)
+	try("Anna", "another-one", tokens.InvalidGrant)
+	wantAsked("uid=anna another-one", 0)
+	try("anna", "", tokens.InvalidGrant)
+	wantAsked("", 0)
+	try("unknown", "there-is-one", tokens.InvalidGrant)
+	wantAsked("", 1)
+	try("demo", "there-is-one", tokens.InvalidGrant)
+	wantAsked("", 1)
+	try("demo", secret, "")
+	wantAsked("", 1)
+
+	// A local password is neither set nor used.
+	if err := b.SetPassword(t.Context(), anna.ID, "a local password"); !errors.Is(err, signin.ErrOfDirectory) {
+		t.Errorf("a local password: %v", err)
+	}
+
+	// While the directory is away, wrong passwords of all have one answer, and local users sign in.
+	corp.away = &fault.Outage{Part: "directory", Err: errors.New("no answer")}
+	for _, x := range []struct{ login, password string }{{"anna", "there-is-one"}, {"anna", "another-one"}, {"unknown", "there-is-one"}, {"demo", "there-is-one"}} {
+		if _, err := b.grant(t.Context(), x.login, x.password); !errors.Is(err, corp.away) {
+			t.Errorf("%s while the directory is away: %v", x.login, err)
+		}
+	}
+	try("demo", secret, "")
+	corp.away = nil
+	try("anna", "there-is-one", "") // ends the count
+
+	// The limits are those of local passwords. A user who is locked out is not asked about.
+	for range settings().Failures {
+		try("anna", "another-one", tokens.InvalidGrant)
+	}
+	try("anna", "there-is-one", tokens.InvalidGrant)
+	wantAsked("", 1)
+	if err := b.users.Unlock(t.Context(), anna.ID); err != nil {
+		t.Fatal(err)
+	}
+	try("anna", "there-is-one", "")
+	if err := b.users.Lock(t.Context(), anna.ID); err != nil {
+		t.Fatal(err)
+	}
+	try("anna", "there-is-one", tokens.InvalidGrant)
+	wantAsked("", 1)
+	if err := b.users.Unlock(t.Context(), anna.ID); err != nil {
+		t.Fatal(err)
+	}
+
+	// Without the method, and of a directory that is in the configuration no more.
+	if err := links.PutLink(t.Context(), "corp", directory.Link{UserID: b.demo.ID, Entry: "1"}); !errors.Is(err, directory.ErrLinked) {
+		t.Errorf("two users of one entry: %v", err)
+	}
+	if err := b.WithdrawMethod(t.Context(), anna.ID, "password"); err != nil {
+		t.Fatal(err)
+	}
+	try("anna", "there-is-one", tokens.InvalidGrant)
+	wantAsked("", 1)
+	b.services = b.serviceWith(t, settings(), deps{Keys: b.keys})
+	if err := b.GrantMethod(t.Context(), anna.ID, "password"); err != nil {
+		t.Fatal(err)
+	}
+	try("anna", "there-is-one", tokens.InvalidGrant)
+}
