@@ -296,7 +296,6 @@ func TestBroken(t *testing.T) {
 		}, "fault", "the SMS service", "messages.sms"},
 		{"identity provider away", set("external=[{name: corp, title: Corp, issuer: 'http://" + nothing + "', client_id: tamga, claim: sub}]"), "fault", "the identity provider corp", "external"},
 		{"collector of audit entries away", set("audit.export={address: '" + nothing + "', security: none}"), "fault", "the collector of audit entries", "audit.export.address"},
-		{"audit entries in the clear", set("audit.export={address: '192.0.2.1:601', security: none}"), "warning", "in the clear", "audit.export.security"},
 		{"directory away", set("directories=[{name: corp, servers: ['ldap://" + nothing + "'], base: 'dc=example', default_group: Default}]"), "fault", "the directory corp", "directories"},
 		{"collector away", set("tracing.endpoint=http://" + nothing), "warning", "collector of traces", "tracing.endpoint"},
 		{"stamps away", set("evidence={allow_networks: [127.0.0.1], tsp_services: [{name: main, url: 'http://" + nothing + "/tsp'}]}"), "warning", "the time-stamp service main", "firewall"},
