@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"tamga/internal/tamgatest"
 )
@@ -24,7 +25,7 @@ const (
 // dashboard name.
 func TestMetrics(t *testing.T) {
 	t.Parallel()
-	p := tamgatest.Start(t)
+	p := tamgatest.Start(t, "--set", "audit.export.address=127.0.0.1:1", "--set", "audit.export.security=none")
 	if status, _ := p.Grant("unknown", "wrong"); status == 200 {
 		t.Fatal("a wrong password was accepted")
 	}
@@ -38,6 +39,11 @@ func TestMetrics(t *testing.T) {
 		}
 	}
 	p.Command("message", "list")
+	for end := time.Now().Add(tamgatest.Patience); !strings.Contains(p.Logged(), `an outage begins" part=audit_export name=entries`); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the export of the audit log does not begin")
+		}
+	}
 	status, scrape := get(t, p.URL+"/metrics")
 	if status != 200 {
 		t.Fatalf("%d %s", status, scrape)
