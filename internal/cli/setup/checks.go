@@ -164,7 +164,7 @@ func (e *examination) tls(_ context.Context, name cli.Word) {
 	ends := list[0].NotAfter.UTC().Format(time.DateOnly)
 	switch {
 	case left <= 0:
-		e.fault(name, cli.Say("replace the certificate and restart"), "tls.certificate_file: the certificate ended on %s", ends)
+		e.fault(name, cli.Say("replace the certificate, and run: systemctl reload tamga"), "tls.certificate_file: the certificate ended on %s", ends)
 	case left < serverCertificateWarning:
 		e.warn(name, cli.Say("replace the certificate"), "tls.certificate_file: the certificate ends on %s", ends)
 	default:
