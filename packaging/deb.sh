@@ -4,11 +4,13 @@
 #
 #   packaging/deb.sh VERSION ARCHITECTURE PROGRAM LICENCES SHARE DIR
 #
-# SHARE is a directory for /usr/share with manual pages and completions. The package is DIR/tamga_VERSION_ARCHITECTURE.deb. SOURCE_DATE_EPOCH is the time of its files. It needs
+# SHARE is a directory for /usr/share with manual pages and completions. The package is DIR/tamga_VERSION_ARCHITECTURE.deb. SOURCE_DATE_EPOCH is the time of its files,
+# TAMGA_MAINTAINER the name and address of the one who publishes it ("Name <address>"). It needs
 # no root and no build system of Debian: dpkg-deb packs a directory.
 set -euo pipefail
 
-[ $# = 6 ] || { sed -n '3,10s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+[ $# = 6 ] || { sed -n '3,11s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+maintainer=${TAMGA_MAINTAINER:-Tamga <tamga@localhost>}
 version=$1 arch=$2 program=$3 licences=$4 share=$5 out=$6
 source=$(cd "$(dirname "$0")/.." && pwd)
 umask 022
@@ -49,7 +51,7 @@ debian=${version//-/\~}
   echo
   echo "  * See CHANGELOG.md."
   echo
-  echo " -- Tamga <tamga@localhost>  $(date -R -u -d "@$SOURCE_DATE_EPOCH")"
+  echo " -- $maintainer  $(date -R -u -d "@$SOURCE_DATE_EPOCH")"
 } | gzip -9n >"$doc/changelog.gz"
 {
   echo "Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/"
@@ -68,7 +70,7 @@ mkdir "$tree/DEBIAN"
 install -m 755 "$source"/packaging/debian/{postinst,prerm,postrm} "$tree/DEBIAN/"
 install -m 644 "$source/packaging/debian/templates" "$tree/DEBIAN/"
 sed -e "s/@VERSION@/$debian/" -e "s/@ARCH@/$arch/" \
-  -e "s/@SIZE@/$(du -sk --apparent-size --exclude DEBIAN "$tree" | cut -f1)/" \
+  -e "s/@MAINTAINER@/$maintainer/" -e "s/@SIZE@/$(du -sk --apparent-size --exclude DEBIAN "$tree" | cut -f1)/" \
   "$source/packaging/debian/control" >"$tree/DEBIAN/control"
 (cd "$tree" && find usr -type f -print0 | sort -z | xargs -0 md5sum) >"$tree/DEBIAN/md5sums"
 chmod 644 "$tree/DEBIAN/control" "$tree/DEBIAN/md5sums" "$tree/DEBIAN/templates"
