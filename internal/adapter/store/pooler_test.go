@@ -10,6 +10,7 @@ import (
 
 	"tamga/internal/adapter/store"
 	"tamga/internal/adapter/store/storetest"
+	"tamga/internal/testsize"
 )
 
 // TestPooler runs the store through PgBouncer. It works with a session for each
@@ -46,13 +47,17 @@ func TestPooler(t *testing.T) {
 	}
 }
 
-// TestPoolerRuns runs the whole suite through PgBouncer.
+// TestPoolerRuns runs the whole suite through PgBouncer, a third of it in the short form.
 func TestPoolerRuns(t *testing.T) {
-	if testing.Short() {
-		t.Skip("TestPooler tries the pooler in the short form")
+	if testsize.Of() == testsize.Quick {
+		t.Skip("TestPooler tries the pooler in the quick form")
+	}
+	each := 1
+	if testsize.Of() < testsize.Whole {
+		each = 3
 	}
 	cluster := storetest.PostgreSQL(t)
-	storetest.Run(t, func(t *testing.T) *store.DB {
+	storetest.RunEach(t, each, func(t *testing.T) *store.DB {
 		return storetest.Open(t, cluster.Pooled(t, cluster.Emptied(t), "session"))
 	})
 }

@@ -64,8 +64,12 @@ var suite = []struct {
 }
 
 // Run tests the behaviour. open must return an empty, migrated database each time.
-func Run(t *testing.T, open func(t *testing.T) *store.DB) {
-	for _, s := range suite {
+func Run(t *testing.T, open func(t *testing.T) *store.DB) { RunEach(t, 1, open) }
+
+// RunEach runs each nth test of the suite.
+func RunEach(t *testing.T, n int, open func(t *testing.T) *store.DB) {
+	for i := 0; i < len(suite); i += n {
+		s := suite[i]
 		t.Run(s.name, func(t *testing.T) { s.test(t, open) })
 	}
 }
