@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"tamga/internal/testsize"
 )
 
 // tried are the scenarios of the tests, with how often each has its fault. The command
@@ -23,9 +25,9 @@ var tried = []struct {
 
 // TestScenarios runs several processes, breaks some of them, and wants that nothing that was
 // acknowledged is lost and nothing is signed twice. Bounds in time have room for other work on the
-// machine; with TAMGA_TEST_FULL_FAULTS, and by the command, they have none.
+// machine; in the full size, and by the command, they have none.
 func TestScenarios(t *testing.T) {
-	if testing.Short() {
+	if testsize.Of() == testsize.Quick {
 		t.Skip("several processes and their peers")
 	}
 	if err := Installed(); err != nil {
@@ -41,11 +43,14 @@ func TestScenarios(t *testing.T) {
 	defer p.Close()
 	for _, q := range tried {
 		t.Run(q.name, func(t *testing.T) {
-			s := scenario(t, q.name)
+			s, rounds := scenario(t, q.name), q.rounds
+			if testsize.Of() < testsize.Whole { // a fault once, under a load that leaves processors idle
+				s.Load.Pause, rounds = 100*time.Millisecond, min(rounds, 1)
+			}
 			if err := s.Prepare(t.Context(), p); err != nil {
 				t.Fatal(err)
 			}
-			r, err := s.Run(t.Context(), p, 5*time.Second, q.rounds, t.Logf)
+			r, err := s.Run(t.Context(), p, 5*time.Second, rounds, t.Logf)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -57,7 +62,7 @@ func TestScenarios(t *testing.T) {
 				t.Errorf("%d requests failed", r.Failed)
 			}
 			bound := s.Holds.Gap
-			if os.Getenv("TAMGA_TEST_FULL_FAULTS") == "" {
+			if testsize.Of() < testsize.Full {
 				bound += 20 * time.Second
 			}
 			if s.Holds.Gap > 0 && r.Gap-r.Away > bound {

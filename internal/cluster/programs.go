@@ -13,6 +13,7 @@ import (
 	"os"
 	osexec "os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 )
 
@@ -53,19 +54,37 @@ func Build(ctx context.Context, source string) (*Programs, error) {
 // Close removes the programs.
 func (p *Programs) Close() { os.RemoveAll(p.dir) }
 
-// BuildOlder builds the program of olderCommit, from the repository.
+// BuildOlder builds the program of olderCommit, from the repository. The user's cache keeps it.
 func (p *Programs) BuildOlder(ctx context.Context) error {
-	older, err := BuildCommit(ctx, p.source, olderCommit, p.dir)
+	cache, err := os.UserCacheDir()
 	if err != nil {
 		return err
 	}
-	p.Older = older
-	return nil
+	judges := filepath.Join(cache, "tamga-judges")
+	kept := filepath.Join(judges, "tamga-"+olderCommit+"-"+runtime.Version())
+	if _, err := os.Stat(kept); err == nil {
+		p.Older = kept
+		return nil
+	}
+	if err := os.MkdirAll(judges, 0o755); err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp(judges, "older-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	older, err := BuildCommit(ctx, p.source, olderCommit, dir, CompileFlags...)
+	if err != nil {
+		return err
+	}
+	p.Older = kept
+	return os.Rename(older, kept) // it appears complete: another process may look for it at the same time
 }
 
 // BuildCommit builds the program of a commit of the repository of this module in a directory,
-// and returns its path. If root is empty, it is found.
-func BuildCommit(ctx context.Context, root, commit, dir string) (string, error) {
+// and returns its path. If root is empty, it is found. Flags are further flags of go build.
+func BuildCommit(ctx context.Context, root, commit, dir string, flags ...string) (string, error) {
 	if root == "" {
 		var err error
 		if root, err = moduleRoot(ctx); err != nil {
@@ -92,7 +111,7 @@ func BuildCommit(ctx context.Context, root, commit, dir string) (string, error) 
 		return "", fmt.Errorf("commit %s is not in this repository: %w\n%s%s", commit, err, archived.Bytes(), unpacked.Bytes())
 	}
 	older := filepath.Join(dir, "tamga-older")
-	return older, build(ctx, source, older)
+	return older, build(ctx, source, older, flags...)
 }
 
 // BuildSkewed builds the program over a package time whose Now adds clockOffset. So the

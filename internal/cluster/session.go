@@ -26,6 +26,8 @@ type Load struct {
 	Documents int // upload, read, delete
 	Fresh     int // change the rights of users and sign for them, see fresh
 	Confirm   int // begin operations, confirm them and have them carried out; each is another user
+
+	Pause time.Duration // of each client after an operation; 0: the clients take all that the cluster can
 }
 
 // driver is what clients of one kind do, and what they remember.
@@ -99,6 +101,9 @@ func (s *session) drive(ctx context.Context, l Load) {
 			all.Go(func() {
 				for ctx.Err() == nil {
 					k.driver.step(c)
+					if l.Pause > 0 {
+						wait(ctx, l.Pause) // ctx says the same afterwards
+					}
 				}
 			})
 		}

@@ -17,6 +17,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"tamga/internal/cluster"
 )
 
 // root is the directory of the module, from that of the tests.
@@ -119,8 +121,7 @@ func (o overlay) build(t *testing.T) string {
 		t.Fatal(err)
 	}
 	program := filepath.Join(dir, "tamga")
-	// Without inlining, our packages compile in two thirds of the time.
-	build := exec.Command("go", "build", "-gcflags=tamga/internal/...=-l", "-gcflags=tamga/sig/...=-l", "-gcflags=tamga/pki/...=-l", "-ldflags=-s -w", "-overlay", o.write(t, dir, "overlay.json", list), "-o", program, "./cmd/tamga")
+	build := exec.Command("go", slices.Concat([]string{"build", "-ldflags=-s -w"}, cluster.CompileFlags, []string{"-overlay", o.write(t, dir, "overlay.json", list), "-o", program, "./cmd/tamga"})...)
 	build.Dir = base
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
