@@ -126,7 +126,10 @@ var looks = []look{
 	{name: "phone-ru", language: "ru", width: 360, phone: true},
 }
 
-// moreLooks are those of the long form.
+// shortLooks are those of the short form: each language, width and colour scheme once.
+var shortLooks = []look{looks[0], {name: "phone-ru-dark", language: "ru", width: 360, phone: true, dark: true}}
+
+// moreLooks are further ones of the full size.
 var moreLooks = []look{
 	{name: "desktop-en-dark", language: "en", width: 1280, dark: true},
 	{name: "desktop-ru-light", language: "ru", width: 1280},
