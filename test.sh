@@ -114,9 +114,8 @@ done
 
 # Without DWARF and the symbol table the linker is a third faster, and each of some hundred test
 # programs is linked. Without cgo, tests and the programs that tests build share what is compiled, and
-# checks begin before a C compiler is installed. Only the race detector needs cgo. With -trimpath what is
-# compiled serves every copy of the same source, such as an older commit that tests unpack and build.
-export GOFLAGS="${GOFLAGS:-} -ldflags=-s -trimpath" CGO_ENABLED=0
+# checks begin before a C compiler is installed. Only the race detector needs cgo.
+export GOFLAGS="${GOFLAGS:-} -ldflags=-s" CGO_ENABLED=0
 
 # Compilers, the linker and tests spend a tenth less processor time if they collect garbage less often.
 # The long forms have the setting of the caller, because some measure memory.
