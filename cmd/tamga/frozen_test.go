@@ -91,8 +91,8 @@ func (f *fleet) freeze(server int, condition string) {
 	f.T.Fatal("the server could not be stopped at the moment that was looked for")
 }
 
-// pauses lets a caller ask 16 times a second at most in the short form: it measures how long
-// nothing succeeds, not how much does. A hasty caller does not pause.
+// pauses lets a caller ask 16 times a second at most in the short form: a load shows how long
+// nothing succeeds and what fails, not how much succeeds. A hasty caller does not pause.
 func pauses(hasty bool) <-chan time.Time {
 	if hasty || testsize.Of() >= testsize.Whole {
 		always := make(chan time.Time)

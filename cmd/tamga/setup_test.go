@@ -459,12 +459,13 @@ func (i *installation) load(servers ...*tamgatest.Server) (stop func() int64) {
 				return err
 			},
 		} {
+			next := pauses(false)
 			workers.Go(func() {
 				for {
 					select {
 					case <-ended:
 						return
-					default:
+					case <-next:
 					}
 					if err := work(); err != nil {
 						mu.Lock()
