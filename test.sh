@@ -212,7 +212,7 @@ check() {
     (cd $module && go vet ./...)
   done
   [ -n "$race" ] || return 0
-  # It reads and checks the source of all dependencies, which takes minutes of processor time.
+  # It reads and checks the source of all dependencies: 200 s of processor time.
   staticcheck="$judges/staticcheck-v0.8.2/staticcheck"
   [ -x "$staticcheck" ] || GOBIN=${staticcheck%/*} go install honnef.co/go/tools/cmd/staticcheck@v0.8.2
   env -u GOGC "$staticcheck" ./... # it holds all packages in memory
