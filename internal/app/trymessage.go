@@ -78,7 +78,7 @@ func (s *Services) checkProviders(ctx context.Context) (facts []operator.Fact, e
 
 // providerWord returns the key of the word for a part of the installation.
 func providerWord(part string) string {
-	if slices.Contains([]string{"mail", "sms", "push", "sign_in", "stamps", "revocation", "traces"}, part) {
+	if slices.Contains([]string{"mail", "sms", "push", "sign_in", "stamps", "revocation", "traces", directoryPart, auditExport}, part) {
 		return "provider." + part
 	}
 	return "provider.other"
