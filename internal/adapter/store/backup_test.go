@@ -198,13 +198,14 @@ func TestRestoreVoids(t *testing.T) {
 
 // kept are tables that a restore leaves as they were at the time of the backup. A table with what begins
 // and ends, or with a counter that must not go back, is among the claims of TestRestoreVoids instead.
-const kept = `access_policies audit audit_exports audit_other authority_delegates backups browsers captured_messages certificate_requests certificates
-	confirmation_contents confirmation_failures confirmation_pushes confirmation_usage contacts cross_certificates
-	default_certificates deleted_keys device_service_keys devices directory_syncs directory_users distinguished_names document_shares
-	external_logins former_device_service_keys group_policies issued_certificates key_parameters keys
-	lock_stripes login_failures master_keys message_budgets name_components operator_groups passkeys passwords
-	prepared_shares reports sign_in_certificates signing_keys trusted_login_failures trusted_user_failures tsp_services user_failures user_groups user_methods
-	user_policies user_texts user_words webhooks schema_versions migration_lock`
+const kept = `access_policies audit audit_other authority_delegates backups browsers captured_messages certificate_requests
+	certificates confirmation_contents confirmation_failures confirmation_pushes confirmation_usage contacts
+	cross_certificates default_certificates deleted_keys device_service_keys devices directory_syncs
+	directory_users distinguished_names document_shares exports external_logins former_device_service_keys
+	group_policies issued_certificates key_parameters keys lock_stripes login_failures master_keys message_budgets
+	migration_lock name_components operator_groups passkeys passwords prepared_shares reports schema_versions
+	sign_in_certificates signing_keys trusted_login_failures trusted_user_failures tsp_services user_failures
+	user_groups user_methods user_policies user_texts user_words webhooks`
 
 // tables returns the names of all tables. Partitions are not among them.
 func (e engine) tables(t *testing.T, url string) (names []string) {

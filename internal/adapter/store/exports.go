@@ -49,7 +49,7 @@ func (s *AuditExport) ClaimExport(ctx context.Context, l lease.Lease, now time.T
 	if position, claimed, err = claim(); err != nil || claimed {
 		return position, claimed, err
 	}
-	_, found, err := one(ctx, db, scalar[int64], "SELECT position FROM audit_exports WHERE name = $1", exportName)
+	_, found, err := one(ctx, db, scalar[int64], "SELECT position FROM exports WHERE name = $1", exportName)
 	if err != nil || found {
 		return 0, false, err
 	}
@@ -60,7 +60,7 @@ func (s *AuditExport) ClaimExport(ctx context.Context, l lease.Lease, now time.T
 		}
 		position = newest.ID
 	}
-	if _, err := db.exec(ctx, "INSERT INTO audit_exports (name, position, lease, leased_until) VALUES ($1, $2, '', 0) ON CONFLICT (name) DO NOTHING", exportName, position); err != nil {
+	if _, err := db.exec(ctx, "INSERT INTO exports (name, position, lease, leased_until) VALUES ($1, $2, '', 0) ON CONFLICT (name) DO NOTHING", exportName, position); err != nil {
 		return 0, false, err
 	}
 	return claim()
@@ -73,7 +73,7 @@ func (s *AuditExport) ExtendExport(ctx context.Context, l lease.Lease) (bool, er
 
 // MoveExport implements audit.ExportStore.
 func (s *AuditExport) MoveExport(ctx context.Context, token string, position int64) (bool, error) {
-	n, err := s.audit.exec(ctx, "UPDATE audit_exports SET position = $3"+leasedExports.holder(), exportName, token, position)
+	n, err := s.audit.exec(ctx, "UPDATE exports SET position = $3"+leasedExports.holder(), exportName, token, position)
 	return n == 1, err
 }
 

@@ -55,8 +55,8 @@ func (db *DB) Figures(ctx context.Context) (Figures, error) {
 	}, "SELECT "+count("outbox WHERE state = 'pending'")+", "+count("outbox WHERE state = 'dead'")+", "+count("outbox WHERE state = 'pending' AND channel = 'Callback'")+", "+
 		count("operations WHERE keep_until = 0")+", "+count("confirmations WHERE ended_at = 0")+
 		", (SELECT COALESCE(MIN(due_at), 0) FROM (SELECT due_at FROM outbox WHERE state = 'pending' ORDER BY id LIMIT 100) AS first), EXISTS (SELECT 1 FROM restores WHERE released_at = 0), (SELECT COALESCE(MAX(created_at), 0) FROM signing_keys), (SELECT COALESCE(MAX(taken_at), 0) FROM backups)"+
-		", EXISTS (SELECT 1 FROM audit_exports), COALESCE((SELECT MAX(id) FROM audit), 0) - COALESCE((SELECT MAX(position) FROM audit_exports), 0)"+
-		", COALESCE((SELECT at FROM audit WHERE id > (SELECT MAX(position) FROM audit_exports) ORDER BY id LIMIT 1), 0)"+ending, args...)
+		", EXISTS (SELECT 1 FROM exports), COALESCE((SELECT MAX(id) FROM audit), 0) - COALESCE((SELECT MAX(position) FROM exports), 0)"+
+		", COALESCE((SELECT at FROM audit WHERE id > (SELECT MAX(position) FROM exports) ORDER BY id LIMIT 1), 0)"+ending, args...)
 	return f, err
 }
 

@@ -25,7 +25,7 @@ var (
 	leasedAnswers    = leased{"answers", []string{"caller", "name"}, "done_at = 0"}
 	leasedMessages   = leased{"outbox", []string{"message_id"}, "state = 'pending'"}
 	leasedSyncs      = leased{"directory_syncs", []string{"directory"}, "due_at >= 0"}
-	leasedExports    = leased{"audit_exports", []string{"name"}, "position >= 0"}
+	leasedExports    = leased{"exports", []string{"name"}, "position >= 0"}
 )
 
 // freed ends a lease.
