@@ -149,12 +149,16 @@ install_judges() {
       echo "== installing ${missing[*]}"
       export DEBIAN_FRONTEND=noninteractive
       # Tests start servers of their own, so the packages start none.
-      policy=/usr/sbin/policy-rc.d
-      if [ -e $policy ]; then policy=; else printf '#!/bin/sh\nexit 101\n' >$policy && chmod +x $policy; fi
-      installed=0
-      apt-get update -q >/dev/null && apt-get install -y -q --no-install-recommends "${missing[@]}" >/dev/null || installed=$?
-      [ -z "$policy" ] || rm -f "$policy"
-      [ $installed = 0 ] || return $installed
+      (
+        policy=/usr/sbin/policy-rc.d
+        if [ ! -e $policy ]; then
+          trap 'rm -f $policy' EXIT
+          printf '#!/bin/sh\nexit 101\n' >$policy
+          chmod +x $policy
+        fi
+        apt-get update -q >/dev/null
+        apt-get install -y -q --no-install-recommends "${missing[@]}" >/dev/null
+      )
     else
       echo "== not installed, their tests will be skipped: ${missing[*]}" >&2
     fi

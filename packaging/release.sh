@@ -19,6 +19,14 @@ set -euo pipefail
 version=$1
 mkdir -p "$2"
 out=$(cd "$2" && pwd)
+key=
+if [ -n "${TAMGA_RELEASE_KEY-}" ]; then
+  key=$(realpath -- "$TAMGA_RELEASE_KEY")
+  [ -r "$key" ] || { echo "release: $key cannot be read" >&2; exit 1; }
+fi
+# Nothing but the signing gets the password.
+password_given=${TAMGA_RELEASE_PASSWORD+yes} password=${TAMGA_RELEASE_PASSWORD-}
+unset TAMGA_RELEASE_PASSWORD
 cd "$(dirname "$0")/.."
 [ -z "$(ls -A "$out")" ] || { echo "release: $out is not empty" >&2; exit 1; }
 # In a linked worktree Go finds no repository, and the programs would not name their commit.
@@ -84,8 +92,10 @@ tar --create --sort=name --format=ustar --mtime="@$SOURCE_DATE_EPOCH" --owner=0 
 cd "$out"
 sha256sum -- * >"$work/SHA256SUMS"
 mv "$work/SHA256SUMS" .
-if [ -n "${TAMGA_RELEASE_KEY-}" ]; then
-  "$work/packaging" sign "$TAMGA_RELEASE_KEY" SHA256SUMS "tamga $version, commit $commit"
+if [ -n "$key" ]; then
+  [ -z "$password_given" ] || export TAMGA_RELEASE_PASSWORD=$password
+  "$work/packaging" sign "$key" SHA256SUMS "tamga $version, commit $commit"
+  unset TAMGA_RELEASE_PASSWORD
   pub=$OLDPWD/packaging/release.pub
   [ ! -e "$pub" ] || "$work/packaging" verify "$pub" SHA256SUMS
 fi

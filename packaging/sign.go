@@ -42,7 +42,8 @@ func privateKey(file string) (private minisign.PrivateKey, err error) {
 	}
 	defer clear(text)
 	if !minisign.IsEncrypted(text) {
-		return private, private.UnmarshalText(text)
+		err = private.UnmarshalText(text)
+		return private, err
 	}
 	password, given := os.LookupEnv(passwordVariable)
 	if !given {

@@ -17,7 +17,8 @@ func TestClockOfServices(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	own := regexp.MustCompile(`limit\.New|began :=|:= provider\(|slowly\(|newWatch\(`)
+	// The first two are of a program without a database, such as a doctor.
+	own := regexp.MustCompile(`^\s*return time\.Now$|notifiers\(c, time\.Now, nil\)|limit\.New|began :=|:= provider\(|slowly\(|newWatch\(`)
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {

@@ -131,7 +131,7 @@ func cardFiles(ctx context.Context, c *sig.Card) ([]cardEntry, error) {
 // cleanCardName returns the name of a file without folders and without characters that do not show or that change the
 // direction of writing.
 func cleanCardName(name string) string {
-	name = norm.NFC.String(strings.ToValidUTF8(name, "\ufffd"))
+	name = norm.NFC.String(strings.ReplaceAll(strings.ToValidUTF8(name, "_"), "\ufffd", "_"))
 	name = name[strings.LastIndexAny(name, `/\`)+1:]
 	name = strings.Map(func(r rune) rune {
 		if hiddenInName(r) {
@@ -139,19 +139,23 @@ func cleanCardName(name string) string {
 		}
 		return r
 	}, name)
-	name = strings.TrimRight(strings.TrimSpace(name), " .")
 	if driveOf(name) {
 		name = name[2:]
 	}
-	if name == "" {
-		return "document"
-	}
+	name = strings.TrimSpace(strings.ReplaceAll(name, ":", "_"))
 	if runes := []rune(name); len(runes) > maxCardName {
 		end := []rune(path.Ext(name))
 		if len(end) > 16 {
 			end = nil
 		}
 		name = string(runes[:maxCardName-len(end)]) + string(end)
+	}
+	for trimmed := ""; trimmed != name; {
+		trimmed = name
+		name = strings.TrimRight(strings.TrimSpace(name), " .")
+	}
+	if wrongCardName(name) != "" {
+		return "document"
 	}
 	return name
 }
@@ -474,6 +478,9 @@ func (m *cardMaker) putMarks() error {
 				return err
 			}
 			key := name(fmt.Sprintf("TMGA_Mark%d", i))
+			for n := len(on[n]); forms.get(key) != nil; n++ { // the page draws something else by this name
+				key = name(fmt.Sprintf("TMGA_Mark%d", n))
+			}
 			forms = forms.with(key, id)
 			scale := decimal(drawn.Scale)
 			after += fmt.Sprintf("q %s 0 0 %s %s %s cm /%s Do Q\n", scale, scale, decimal(drawn.Rect[0]), decimal(drawn.Rect[1]), key)

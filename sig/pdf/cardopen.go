@@ -171,7 +171,7 @@ func wrongCardName(label string) string {
 		return "has characters that are not Unicode"
 	case utf8.RuneCountInString(label) > maxCardName:
 		return fmt.Sprintf("has more than %d characters", maxCardName)
-	case strings.ContainsAny(label, `/\`) || label == "." || label == ".." || driveOf(label):
+	case strings.ContainsAny(label, `/\:`) || label == "." || label == ".." || driveOf(label):
 		return "leads to another folder"
 	case strings.ContainsFunc(label, hiddenInName):
 		return "has characters that do not show"

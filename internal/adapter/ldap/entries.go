@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -117,6 +118,10 @@ func (d *Directory) search(ctx context.Context, conn *connection, base string, s
 		silent.Stop()
 		err := response.Err()
 		controls := response.Controls()
+		// Both end the answers without an error.
+		if err == nil && (within.Err() != nil || conn.IsClosing()) {
+			err = errors.New("the server broke the answer off")
+		}
 		cancel()
 		switch {
 		case failed != nil:
@@ -218,6 +223,12 @@ func (d *Directory) walkDown(ctx context.Context, conn *connection, dn string, p
 			}
 			read[p] = true
 			err := d.search(ctx, conn, group, ldap.ScopeBaseObject, "(objectClass=*)", []string{"member", "uniqueMember"}, func(e *ldap.Entry) error {
+				// Active Directory returns 1,500 members at most, under another name.
+				for _, a := range e.Attributes {
+					if name, options, cut := strings.Cut(a.Name, ";"); cut && strings.EqualFold(name, "member") && strings.HasPrefix(strings.ToLower(options), "range=") {
+						return fmt.Errorf("ldap: directory %s: the server does not return all members of the group %s: set membership to memberOf", d.config.Name, dn)
+					}
+				}
 				for _, member := range slices.Concat(e.GetEqualFoldAttributeValues("member"), e.GetEqualFoldAttributeValues("uniqueMember")) {
 					m, ok := placeOf(member)
 					if !ok {
@@ -242,19 +253,25 @@ func (d *Directory) walkDown(ctx context.Context, conn *connection, dn string, p
 	return nil
 }
 
+// identifier returns what an entry is known by after a change of its name, "" for an entry without it.
+func (d *Directory) identifier(e *ldap.Entry) string {
+	id := e.GetEqualFoldRawAttributeValue(d.config.ID)
+	if !utf8.Valid(id) || strings.EqualFold(d.config.ID, "objectGUID") {
+		return hex.EncodeToString(id)
+	}
+	return string(id)
+}
+
 // entry reads a person. A directory in which people have no identifier cannot be followed, so that is an error.
 func (d *Directory) entry(e *ldap.Entry, groups []mapped) (out directory.Entry, err error) {
 	c := &d.config
-	id := e.GetEqualFoldRawAttributeValue(c.ID)
-	if len(id) == 0 {
+	id := d.identifier(e)
+	if id == "" {
 		return out, fmt.Errorf("ldap: directory %s: %s has no attribute %s, by which it would be known after a change of its name", c.Name, e.DN, c.ID)
 	}
 	out = directory.Entry{
-		ID: string(id), DN: e.DN, Login: value(e, c.Login), Name: value(e, c.Title), Email: value(e, c.Email), Phone: value(e, c.Phone),
+		ID: id, DN: e.DN, Login: value(e, c.Login), Name: value(e, c.Title), Email: value(e, c.Email), Phone: value(e, c.Phone),
 		Group: c.DefaultGroup, Disabled: disabled(e, c.Disabled),
-	}
-	if !utf8.Valid(id) || strings.EqualFold(c.ID, "objectGUID") {
-		out.ID = hex.EncodeToString(id)
 	}
 	for component, attribute := range c.Component {
 		if v := value(e, attribute); v != "" {

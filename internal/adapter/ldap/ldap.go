@@ -229,8 +229,9 @@ var refusals = []uint16{
 	ldap.LDAPResultConstraintViolation, ldap.LDAPResultUnwillingToPerform, ldap.LDAPResultInsufficientAccessRights, ldap.LDAPResultReferral,
 }
 
-// Check reports whether the directory accepts the password of a person. The error is a *fault.Outage if no server answers.
-func (d *Directory) Check(ctx context.Context, dn, password string) (bool, error) {
+// Check reports whether the directory accepts the password of a person, who is the entry at dn. Another entry may have got
+// that name since. The error is a *fault.Outage if no server answers.
+func (d *Directory) Check(ctx context.Context, dn, entry, password string) (bool, error) {
 	if dn == "" || password == "" {
 		return false, nil // a bind without a password is anonymous, and succeeds (RFC 4513, 5.1.2)
 	}
@@ -241,10 +242,14 @@ func (d *Directory) Check(ctx context.Context, dn, password string) (bool, error
 		defer conn.Close()
 		err = conn.Bind(dn, password)
 	}
+	same := false
+	if err == nil {
+		same, err = d.isEntry(within, conn, dn, entry)
+	}
 	var outage *fault.Outage
 	switch {
 	case err == nil:
-		return true, nil
+		return same, nil
 	case ctx.Err() != nil:
 		return false, ctx.Err()
 	case errors.As(err, &outage):
@@ -255,11 +260,24 @@ func (d *Directory) Check(ctx context.Context, dn, password string) (bool, error
 	return false, d.outage(fmt.Errorf("checking a password: %w", err))
 }
 
+// isEntry reports whether the entry at dn is the one with an identifier. It asks as the service: people may not be able to
+// read their own entries.
+func (d *Directory) isEntry(ctx context.Context, conn *connection, dn, entry string) (same bool, err error) {
+	if err := conn.Bind(d.config.BindDN, d.config.Password); err != nil {
+		return false, d.outage(fmt.Errorf("binding as %s: %w", d.config.BindDN, err))
+	}
+	err = d.search(ctx, conn, dn, ldap.ScopeBaseObject, "(objectClass=*)", []string{d.config.ID}, func(e *ldap.Entry) error {
+		same = entry != "" && d.identifier(e) == entry
+		return nil
+	})
+	return same, err
+}
+
 // Decoy does the work of Check for a person who does not exist. No password of a person is sent.
 func (d *Directory) Decoy(ctx context.Context) error {
 	var random [24]byte
 	rand.Read(random[:])
 	text := hex.EncodeToString(random[:])
-	_, err := d.Check(ctx, "cn="+text[:16]+","+d.config.Base, text[16:])
+	_, err := d.Check(ctx, "cn="+text[:16]+","+d.config.Base, "", text[16:])
 	return err
 }

@@ -120,6 +120,11 @@ func TestCheck(t *testing.T) {
 	s := judge.RunSlapd(t, "", "", units+people(2), false)
 	d := opened(t, configOf(s.URL))
 	dn := func(uid string) string { return "uid=" + uid + ",ou=people," + judge.SlapdBase }
+	all := read(t, d)
+	one, two := all["p1"].ID, all["p2"].ID
+	if ok, err := d.Check(t.Context(), dn("p1"), two, "password-1"); ok || err != nil {
+		t.Errorf("another entry has the name now: %t, %v", ok, err)
+	}
 	for _, c := range []struct {
 		dn, password string
 		want         bool
@@ -127,7 +132,7 @@ func TestCheck(t *testing.T) {
 		{dn("p1"), "password-1", true}, {dn("p1"), "password-0", false}, {dn("p1"), "", false}, {"", "", false}, {"", "password-1", false},
 		{dn("nobody"), "password-1", false}, {"no name", "password-1", false}, {dn("p1"), "password-1\x00", false}, {dn("*"), "password-1", false},
 	} {
-		if ok, err := d.Check(t.Context(), c.dn, c.password); ok != c.want || err != nil {
+		if ok, err := d.Check(t.Context(), c.dn, one, c.password); ok != c.want || err != nil {
 			t.Errorf("%q with %q: %t, %v", c.dn, c.password, ok, err)
 		}
 	}
@@ -136,17 +141,17 @@ func TestCheck(t *testing.T) {
 	}
 	s.Stop()
 	var outage *fault.Outage
-	if ok, err := d.Check(t.Context(), dn("p1"), "password-1"); ok || !errors.As(err, &outage) {
+	if ok, err := d.Check(t.Context(), dn("p1"), one, "password-1"); ok || !errors.As(err, &outage) {
 		t.Errorf("without a server: %t, %v", ok, err)
 	}
 	if err := d.Decoy(t.Context()); !errors.As(err, &outage) {
 		t.Error(err)
 	}
-	if ok, err := d.Check(t.Context(), dn("p1"), ""); ok || err != nil {
+	if ok, err := d.Check(t.Context(), dn("p1"), one, ""); ok || err != nil {
 		t.Errorf("an empty password without a server: %t, %v", ok, err)
 	}
 	s.Start()
-	if ok, err := d.Check(t.Context(), dn("p1"), "password-1"); !ok || err != nil {
+	if ok, err := d.Check(t.Context(), dn("p1"), one, "password-1"); !ok || err != nil {
 		t.Errorf("a server that is back: %t, %v", ok, err)
 	}
 }
@@ -204,7 +209,7 @@ func TestReferral(t *testing.T) {
 	if all := read(t, d); len(all) != 3 {
 		t.Errorf("%d people", len(all))
 	}
-	if ok, err := d.Check(t.Context(), "uid=x,ou=elsewhere,"+judge.SlapdBase, "password-1"); ok || err != nil {
+	if ok, err := d.Check(t.Context(), "uid=x,ou=elsewhere,"+judge.SlapdBase, "", "password-1"); ok || err != nil {
 		t.Errorf("a person elsewhere: %t, %v", ok, err)
 	}
 	asked.(*net.TCPListener).SetDeadline(time.Now().Add(time.Millisecond))

@@ -110,6 +110,9 @@ func (s Audit) addGathered(ctx context.Context, rows [][]any) ([]bool, error) {
 func (s Audit) unit(ctx context.Context, e audit.Entry) *unit {
 	if e.At.IsZero() {
 		e.At = s.now()
+		if e.Phase == audit.Attempt {
+			e.At, e.Duration = e.At.Add(-e.Duration), 0
+		}
 	}
 	p := &e.Principal
 	return &unit{ctx: ctx, entry: legible([]any{

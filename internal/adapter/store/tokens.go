@@ -80,12 +80,12 @@ var secondStep = func() string {
 }()
 
 // credentials selects the columns that scanCredential scans.
-var credentials = "SELECT " + userColumns + `, COALESCE(p.encoded, ''), COALESCE(d.directory, ''), COALESCE(d.dn, ''), COALESCE(f.locked_until, 0), COALESCE(tf.locked_until, 0), ` + schemeColumns + `
+var credentials = "SELECT " + userColumns + `, COALESCE(p.encoded, ''), COALESCE(d.directory, ''), COALESCE(d.dn, ''), COALESCE(d.entry, ''), COALESCE(f.locked_until, 0), COALESCE(tf.locked_until, 0), ` + schemeColumns + `
 	FROM users u LEFT JOIN passwords p ON p.user_id = u.id LEFT JOIN directory_users d ON d.user_id = u.id LEFT JOIN user_failures f ON f.user_id = u.id
 	LEFT JOIN trusted_user_failures tf ON tf.user_id = u.id`
 
 func scanCredential(r row) (c signin.Credential, err error) {
-	fields := append(userFields(&c.User), &c.Encoded, &c.Directory, &c.DN, (*timeField)(&c.LockedUntil), (*timeField)(&c.TrustedLockedUntil))
+	fields := append(userFields(&c.User), &c.Encoded, &c.Directory, &c.DN, &c.Entry, (*timeField)(&c.LockedUntil), (*timeField)(&c.TrustedLockedUntil))
 	err = r.Scan(append(fields, schemeFields(&c.Scheme)...)...)
 	return c, err
 }

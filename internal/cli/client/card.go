@@ -122,7 +122,7 @@ func (m *CardMake) signatures() []string {
 
 // here makes the card in this program.
 func (m *CardMake) here(c *cli.Console, bar *cli.Progress, inputs []*cli.Document, dst io.Writer) (int64, error) {
-	check := sig.Check{At: time.Now()}
+	check := sig.Check{At: time.Now(), RequireRevocation: true}
 	trust := cli.Trust{CA: m.CA, Intermediate: m.Intermediate, CRL: m.CRL, Data: m.Data}
 	notes, err := trust.Read(&check)
 	if err != nil {

@@ -205,7 +205,24 @@ func (e *examination) run(ctx context.Context, list []check) {
 	defer cancel()
 	late := time.NewTimer(doctorTime)
 	defer late.Stop()
-	list[0].run(e, within, list[0].name)
+	hangs := func(name cli.Word) {
+		e.fault(name, cli.Say("see what does not answer: a disk, or a file system of the network"), "the check did not end within %s", checksTime)
+	}
+	first := make(chan []cli.Finding, 1)
+	go func() {
+		own := &examination{conf: e.conf, file: e.file, offline: e.offline}
+		list[0].run(own, within, list[0].name)
+		first <- own.findings
+	}()
+	select {
+	case findings := <-first:
+		e.findings = append(e.findings, findings...)
+	case <-late.C:
+		hangs(list[0].name)
+		return
+	case <-ctx.Done():
+		return
+	}
 	e.said = e.findings
 
 	lines := map[cli.Word][]int{}
@@ -232,14 +249,14 @@ func (e *examination) run(ctx context.Context, list []check) {
 			open = 0
 		}
 	}
-	hangs := map[cli.Word]bool{} // lines; checks after the one that hangs did not begin
+	hanging := map[cli.Word]bool{} // lines; checks after the one that hangs did not begin
 	for i, c := range list[1:] {
 		switch r := results[i+1]; {
 		case r != nil:
 			e.findings = append(e.findings, r.findings...)
-		case ctx.Err() == nil && !hangs[lineOf(c)]:
-			hangs[lineOf(c)] = true
-			e.fault(c.name, cli.Say("see what does not answer: a disk, or a file system of the network"), "the check did not end within %s", checksTime)
+		case ctx.Err() == nil && !hanging[lineOf(c)]:
+			hanging[lineOf(c)] = true
+			hangs(c.name)
 		}
 	}
 }
@@ -247,10 +264,16 @@ func (e *examination) run(ctx context.Context, list []check) {
 // line does checks one after the other.
 func (e *examination) line(ctx context.Context, list []check, numbers []int, found chan<- result) {
 	own := &examination{conf: e.conf, file: e.file, offline: e.offline, said: e.said}
+	skipped := false
 	for _, n := range numbers {
 		own.findings = nil
-		if c := list[n]; !errors.Is(ctx.Err(), context.Canceled) && (!c.database || own.services != nil) {
+		switch c := list[n]; {
+		case errors.Is(ctx.Err(), context.Canceled) || c.database && own.services == nil:
+		case ctx.Err() == nil:
 			c.run(own, ctx, c.name)
+		case !skipped:
+			skipped = true
+			own.warn(c.name, cli.Say("mend what does not answer, then ask again"), "not checked, and what follows neither: the checks before took the time")
 		}
 		found <- result{n, own.findings}
 	}

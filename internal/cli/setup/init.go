@@ -453,6 +453,18 @@ func (i *Init) compare(result *report) error {
 	pathDiffers("database-password-file", i.DatabasePass, conf.DatabasePasswordFile)
 	pathDiffers("tls-certificate", i.Certificate, conf.TLS.CertificateFile)
 	pathDiffers("tls-key", i.Key, conf.TLS.KeyFile)
+	names := &conf.Certificates
+	differs("organization", i.Organization, names.Organization)
+	differs("common-name", i.CommonName, names.CommonName)
+	differs("root-years", i.RootYears, strconv.Itoa(names.RootYears))
+	differs("issuing-years", i.IssuingYears, strconv.Itoa(names.IssuingYears))
+	lifeDiffers := func(flag, given string, have time.Duration) {
+		if d, err := time.ParseDuration(given); err == nil && d != have {
+			differs(flag, given, have.String())
+		}
+	}
+	lifeDiffers("certificate-life", i.Life, names.Life)
+	lifeDiffers("crl-life", i.CRLLife, names.CRLLife)
 	return nil
 }
 

@@ -158,6 +158,12 @@ func (o *CardOpen) open(c *cli.Console) (cli.ExitCode, error) {
 			}
 		}
 	}
+	if len(report.Signatures) == 0 { // such a card proves nothing
+		code = graver(code, exitCodes[sig.Failed])
+		if !o.JSON {
+			fmt.Fprintln(c.Stdout, c.Text("no signature of the document was found"))
+		}
+	}
 	if o.JSON {
 		return code, writeJSON(c.Stdout, report)
 	}

@@ -58,15 +58,16 @@ type Entry struct {
 	Remote      string // address of the peer
 	Detail      string // short and free of secrets
 	Principal   Principal
-	Duration    time.Duration // zero for an attempt; kept in microseconds
+	Duration    time.Duration // kept in microseconds; of an attempt without a time: how long ago it was
 }
 
-// Begun returns the entry of the attempt whose outcome e is. It was Duration before e.
+// Begun returns the entry of the attempt whose outcome e is. It was Duration before e, or if e has no time yet, before it is
+// recorded.
 func (e Entry) Begun() Entry {
 	if !e.At.IsZero() {
-		e.At = e.At.Add(-e.Duration)
+		e.At, e.Duration = e.At.Add(-e.Duration), 0
 	}
-	e.Phase, e.Outcome, e.Object, e.Detail, e.Duration = Attempt, "", "", "", 0
+	e.Phase, e.Outcome, e.Object, e.Detail = Attempt, "", "", ""
 	return e
 }
 

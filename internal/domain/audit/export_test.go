@@ -158,6 +158,7 @@ func TestExportOneProcess(t *testing.T) {
 		time.Sleep(time.Second)
 		stopY := running(y)
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		if len(first.took) != 10 || len(second.took) != 0 {
 			t.Errorf("%d and %d entries", len(first.took), len(second.took))
 		}
@@ -179,6 +180,7 @@ func TestExportKilled(t *testing.T) {
 		x, _ := exporterOf(s, c)
 		stop := running(x)
 		time.Sleep(14 * time.Second)
+		synctest.Wait()
 		if len(c.took) != 0 {
 			t.Error("delivered beside a lease of another process")
 		}

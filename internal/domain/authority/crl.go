@@ -128,12 +128,14 @@ const patience = time.Minute
 // not stop the checks of certificates.
 func (s *Service) current(ctx context.Context, st State) (*x509gost.RevocationList, error) {
 	now := s.now()
-	age := now.Sub(st.CRLAt)
-	s.mu.Lock()
-	tried := s.tried[st.Name]
-	s.mu.Unlock()
-	if age < s.config.CRLLife/2 || age < s.config.CRLLife && now.Sub(tried) < patience {
-		return s.stored(ctx, st)
+	old, readErr := s.stored(ctx, st)
+	if readErr == nil {
+		s.mu.Lock()
+		tried := s.tried[st.Name]
+		s.mu.Unlock()
+		if !s.listDue(st, old) || now.Before(old.NextUpdate) && now.Sub(tried) < patience {
+			return old, nil
+		}
 	}
 	list, err := s.renewOld(ctx, st.Name)
 	if err == nil || ctx.Err() != nil {
@@ -142,20 +144,21 @@ func (s *Service) current(ctx context.Context, st State) (*x509gost.RevocationLi
 	s.mu.Lock()
 	s.tried[st.Name] = now
 	s.mu.Unlock()
-	old, readErr := s.stored(ctx, st)
 	if readErr != nil || !now.Before(old.NextUpdate) {
 		return nil, err
 	}
 	return old, nil
 }
 
+// listDue reports whether the list of a state is past half of its life, or of the life that lists have now.
+func (s *Service) listDue(st State, list *x509gost.RevocationList) bool {
+	return s.now().Sub(st.CRLAt) >= min(s.config.CRLLife, list.NextUpdate.Sub(st.CRLAt))/2
+}
+
 // stored returns the list of a state without renewing it.
 func (s *Service) stored(ctx context.Context, st State) (*x509gost.RevocationList, error) {
-	s.mu.Lock()
-	kept := s.crls[st.Name]
-	s.mu.Unlock()
-	if kept.list != nil && kept.of.equal(st) {
-		return kept.list, nil
+	if list := s.cached(st); list != nil {
+		return list, nil
 	}
 	r, found, err := s.store.Authority(ctx, st.Name)
 	if err == nil && !found {
@@ -163,6 +166,24 @@ func (s *Service) stored(ctx context.Context, st State) (*x509gost.RevocationLis
 	}
 	if err != nil {
 		return nil, err
+	}
+	return s.keep(r)
+}
+
+// cached returns the list of a state if it is in memory, otherwise nil.
+func (s *Service) cached(st State) *x509gost.RevocationList {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if kept := s.crls[st.Name]; kept.list != nil && kept.of.equal(st) {
+		return kept.list
+	}
+	return nil
+}
+
+// listOf returns the list of a record.
+func (s *Service) listOf(r Record) (*x509gost.RevocationList, error) {
+	if list := s.cached(r.State); list != nil {
+		return list, nil
 	}
 	return s.keep(r)
 }
@@ -190,7 +211,8 @@ func (s *Service) renewOld(ctx context.Context, name string) (*x509gost.Revocati
 		if err != nil {
 			return err
 		}
-		if s.now().Sub(r.CRLAt) >= s.config.CRLLife/2 {
+		list, err := s.listOf(r)
+		if err != nil || s.listDue(r.State, list) {
 			if r, err = s.renew(ctx, name); err != nil {
 				return err
 			}

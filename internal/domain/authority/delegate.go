@@ -264,7 +264,7 @@ func (s *Service) Maintain(ctx context.Context) error {
 		return err
 	}
 	for _, st := range states {
-		if s.now().Sub(st.CRLAt) >= s.config.CRLLife/2 {
+		if list, err := s.stored(ctx, st); err != nil || s.listDue(st, list) {
 			if _, err := s.renewOld(ctx, st.Name); err != nil {
 				errs = append(errs, fmt.Errorf("authority: renewing the revocation list of %s: %w", st.Name, err))
 			}

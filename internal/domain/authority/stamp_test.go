@@ -278,6 +278,21 @@ func TestWhatCannotBeRenewedServes(t *testing.T) {
 	}
 }
 
+// TestLongerLists are due when the old ones are: a list that was made with a shorter life ends before half of the new one.
+func TestLongerLists(t *testing.T) {
+	s, db, c := bootstrapped(t)
+	before := must[[]*x509gost.RevocationList](t)(s.CRLs(t.Context()))
+	longer := config
+	longer.CRLLife *= 4
+	s = newServiceOver(t, longer, storeOf(db), newHolder(t, 3), c, 3)
+	c.advance(config.CRLLife/2 + time.Second)
+	for i, list := range must[[]*x509gost.RevocationList](t)(s.CRLs(t.Context())) {
+		if bytes.Equal(list.Raw, before[i].Raw) || list.NextUpdate.Sub(list.ThisUpdate) < longer.CRLLife {
+			t.Errorf("a list to %s serves at %s", list.NextUpdate, c.now())
+		}
+	}
+}
+
 func BenchmarkTimeStamp(b *testing.B) {
 	for _, h := range []*suite.Hash{suite.Streebog256, suite.SHA256} {
 		b.Run(h.Name, func(b *testing.B) {

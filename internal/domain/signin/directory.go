@@ -11,9 +11,9 @@ import (
 // Directory has the passwords of users who follow its entries (package directory).
 type Directory interface {
 	Name() string
-	// Check reports whether the directory accepts a password of an entry. An empty password is never accepted. The
-	// error is about the directory, such as a *fault.Outage.
-	Check(ctx context.Context, dn, password string) (bool, error)
+	// Check reports whether the directory accepts a password of the entry with an identifier, which was last seen at dn. An
+	// empty password is never accepted. The error is about the directory, such as a *fault.Outage.
+	Check(ctx context.Context, dn, entry, password string) (bool, error)
 	// Decoy does the work of Check for an entry that does not exist. It is for names of other users, so that the time of an
 	// answer does not say who has a password in a directory.
 	Decoy(ctx context.Context) error
@@ -33,12 +33,12 @@ func (s *Service) askDirectory(ctx context.Context, c *Credential, may bool, tex
 		err     error
 	}
 	got := make(chan result, 1)
-	name, dn := c.Directory, c.DN
+	name, dn, entry := c.Directory, c.DN, c.Entry
 	go func() {
 		var r result
 		for _, d := range s.directories {
 			if may && name != "" && d.Name() == name {
-				r.matches, r.err = d.Check(ctx, dn, text)
+				r.matches, r.err = d.Check(ctx, dn, entry, text)
 				got <- r
 				return
 			}

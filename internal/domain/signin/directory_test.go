@@ -23,20 +23,40 @@ type corporate struct {
 	asked  []string // DN and password
 	decoys int
 	away   error
+
+	calls, waited int
+	called        *sync.Cond
+}
+
+// wait waits for one more question: a local password that matches does not wait for the directory.
+func (c *corporate) wait() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for c.waited++; c.calls < c.waited; {
+		c.called.Wait()
+	}
+}
+
+// note counts a question, with mu held.
+func (c *corporate) note() {
+	c.calls++
+	c.called.Broadcast()
 }
 
 func (c *corporate) Name() string { return "corp" }
 
-func (c *corporate) Check(_ context.Context, dn, password string) (bool, error) {
+func (c *corporate) Check(_ context.Context, dn, entry, password string) (bool, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.asked = append(c.asked, dn+" "+password)
+	defer c.note()
+	c.asked = append(c.asked, dn+" "+entry+" "+password)
 	return c.away == nil && password == "there-is-one", c.away
 }
 
 func (c *corporate) Decoy(context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	defer c.note()
 	c.decoys++
 	return c.away
 }
@@ -46,6 +66,14 @@ func (c *corporate) Decoy(context.Context) error {
 func TestPasswordOfDirectory(t *testing.T) {
 	b := newBench(t)
 	corp := &corporate{}
+	corp.called = sync.NewCond(&corp.mu)
+	grant := func(login, password string) error {
+		_, err := b.grant(t.Context(), login, password)
+		if password != "" {
+			corp.wait()
+		}
+		return err
+	}
 	b.services = b.serviceWith(t, settings(), deps{Keys: b.keys, Directories: []signin.Directory{corp}})
 	anna, err := b.users.Add(t.Context(), user.Account{Login: "anna", Group: "Default"})
 	if err != nil {
@@ -61,7 +89,7 @@ func TestPasswordOfDirectory(t *testing.T) {
 	try := func(login, password, want string) {
 		t.Helper()
 		corp.asked, corp.decoys = nil, 0
-		_, err := b.grant(t.Context(), login, password)
+		err := grant(login, password)
 		if got := code(t, err); got != want {
 			t.Errorf("%s with %.20q: %v, want %q", login, password, err, want)
 		}
@@ -73,9 +101,9 @@ func TestPasswordOfDirectory(t *testing.T) {
 		}
 	}
 	try("anna", "there-is-one", "")
-	wantAsked("uid=anna there-is-one", 0)
+	wantAsked("uid=anna 1 there-is-one", 0)
 	try("Anna", "another-one", tokens.InvalidGrant)
-	wantAsked("uid=anna another-one", 0)
+	wantAsked("uid=anna 1 another-one", 0)
 	try("anna", "", tokens.InvalidGrant)
 	wantAsked("", 0)
 	try("unknown", "there-is-one", tokens.InvalidGrant)
@@ -93,7 +121,7 @@ func TestPasswordOfDirectory(t *testing.T) {
 	// While the directory is away, wrong passwords of all have one answer, and local users sign in.
 	corp.away = &fault.Outage{Part: "directory", Err: errors.New("no answer")}
 	for _, x := range []struct{ login, password string }{{"anna", "there-is-one"}, {"anna", "another-one"}, {"unknown", "there-is-one"}, {"demo", "there-is-one"}} {
-		if _, err := b.grant(t.Context(), x.login, x.password); !errors.Is(err, corp.away) {
+		if err := grant(x.login, x.password); !errors.Is(err, corp.away) {
 			t.Errorf("%s while the directory is away: %v", x.login, err)
 		}
 	}
@@ -133,5 +161,7 @@ func TestPasswordOfDirectory(t *testing.T) {
 	if err := b.GrantMethod(t.Context(), anna.ID, "password"); err != nil {
 		t.Fatal(err)
 	}
-	try("anna", "there-is-one", tokens.InvalidGrant)
+	if _, err := b.grant(t.Context(), "anna", "there-is-one"); code(t, err) != tokens.InvalidGrant {
+		t.Error(err)
+	}
 }

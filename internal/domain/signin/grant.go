@@ -119,7 +119,7 @@ func (s *Service) unchanged(ctx context.Context, login string, c Credential) (Cr
 	if err != nil {
 		return again, err
 	}
-	if !known || again.User.ID != c.User.ID || again.Encoded != c.Encoded || again.Directory != c.Directory || again.DN != c.DN || again.User.Barred(s.now()) ||
+	if !known || again.User.ID != c.User.ID || again.Encoded != c.Encoded || again.Directory != c.Directory || again.DN != c.DN || again.Entry != c.Entry || again.User.Barred(s.now()) ||
 		again.Scheme.Password != c.Scheme.Password || again.Scheme.IDOnly != c.Scheme.IDOnly {
 		return again, changedMeanwhile()
 	}

@@ -115,6 +115,7 @@ type Credential struct {
 	Encoded     string // see password.Hasher.Encode; "" without a password
 	Directory   string // that has the password of the user instead; "" for none
 	DN          string // of the user there
+	Entry       string // identifier of the entry there
 	Scheme      Scheme
 	LockedUntil time.Time // end of the automatic lock of untrusted callers; zero or past for none
 	// TrustedLockedUntil is the end of the automatic lock of trusted callers.

@@ -148,6 +148,15 @@ func (c *cardVerifier) verify(ctx context.Context, file sig.File, at int) error 
 	check := c.check
 	check.Document = file.Document
 	if !inside {
+		// Only a format that says so has signatures over another file. Others carry what they signed.
+		inspect, detached := format.Describe().Inspect, false
+		if inspect != nil {
+			contents, err := inspect(file.Document)
+			detached = err == nil && contents.Detached
+		}
+		if !detached {
+			return fault.Newf(fault.InvalidContent, "the file %s is no detached signature: it carries what it signed, and is a document of its own", abbreviate(file.Name))
+		}
 		check.Original = c.card.Document.Document
 	} else if inspect := format.Describe().Inspect; inspect != nil {
 		switch contents, err := inspect(file.Document); {
@@ -165,11 +174,14 @@ func (c *cardVerifier) verify(ctx context.Context, file sig.File, at int) error 
 	case err != nil:
 		return refused(err)
 	}
+	if !inside && len(report.Signatures) == 0 {
+		return fault.Newf(fault.InvalidContent, "the file %s has no signature", abbreviate(file.Name))
+	}
 	first := c.seen
 	c.seen += len(report.Signatures)
 	for i := range report.Signatures {
 		s := &report.Signatures[i]
-		if max(s.Verdict(), report.Own()) == sig.Failed {
+		if max(s.Verdict(), report.Own()) == sig.Failed || report.Own() != sig.Passed || s.Level != "DocTimeStamp" && s.Signer != nil && !holds(s) {
 			var judged SignatureReport
 			judged.set(sig.Failed, append(s.Findings, report.Findings...))
 			return fault.Newf(fault.InvalidContent, "the signature %d of the file %s does not hold, and a card is only of signatures that do: %s", i+1, abbreviate(file.Name), judged.Message)
@@ -193,6 +205,20 @@ func (c *cardVerifier) verify(ctx context.Context, file sig.File, at int) error 
 		c.found = append(c.found, r)
 	}
 	return nil
+}
+
+// holds reports whether a signature and those over it are valid under the keys of their signers. What is left open can then
+// only be about certificates.
+func holds(s *sig.Signature) bool {
+	if !s.Holds() {
+		return false
+	}
+	for i := range s.Countersigners {
+		if !holds(&s.Countersigners[i]) {
+			return false
+		}
+	}
+	return true
 }
 
 // shifted returns the identifier of a signature that follows those of other files.

@@ -78,7 +78,7 @@ func TestMissingAuthorizationOnASideEntrance(t *testing.T) {
 	typ := reflect.TypeFor[*user.Service]()
 	var want, got []string
 	for m := range typ.Methods() {
-		if m.Type.NumIn() >= 4 && m.Type.In(2) == reflect.TypeFor[audit.Principal]() && m.Type.In(3) == reflect.TypeFor[string]() && m.Name != "CheckUnique" && m.Name != "FindByWords" {
+		if m.Type.NumIn() >= 4 && m.Type.In(2) == reflect.TypeFor[audit.Principal]() && m.Type.In(3) == reflect.TypeFor[string]() && m.Name != "CheckUnique" && m.Name != "FindByWords" && m.Name != "ProposeLogin" {
 			want = append(want, m.Name)
 		}
 	}

@@ -110,8 +110,8 @@ func (r Route) AnswerOnly() Route {
 }
 
 // Noted marks a route that writes its audit entries in the step that makes its change, by [KeepEntry]. If
-// the call fails, they are written after it. A crash may lose the entry of an attempt that had changed
-// nothing yet; a change always has both.
+// the call fails, they are written after it: a crash may lose those of a call that failed. A change always
+// has both.
 func (r Route) Noted() Route {
 	r.noted = true
 	return r
