@@ -283,9 +283,10 @@ func TestLongerLists(t *testing.T) {
 	s, db, c := bootstrapped(t)
 	before := must[[]*x509gost.RevocationList](t)(s.CRLs(t.Context()))
 	longer := config
-	longer.CRLLife *= 4
+	const week = 7 * 24 * time.Hour // the life of the old lists
+	longer.CRLLife = 4 * week
 	s = newServiceOver(t, longer, storeOf(db), newHolder(t, 3), c, 3)
-	c.advance(config.CRLLife/2 + time.Second)
+	c.advance(week/2 + time.Second)
 	for i, list := range must[[]*x509gost.RevocationList](t)(s.CRLs(t.Context())) {
 		if bytes.Equal(list.Raw, before[i].Raw) || list.NextUpdate.Sub(list.ThisUpdate) < longer.CRLLife {
 			t.Errorf("a list to %s serves at %s", list.NextUpdate, c.now())
