@@ -29,9 +29,10 @@ import (
 // here. An interface without routes is not served.
 func (m *serverMaker) interfaces() []surface {
 	const family = "Served under /rest/api as well."
-	c := m.Config
+	c, sign := m.Config, m.signAPI()
 	return []surface{
-		{api: true, gate: m.signingGate(), Surface: openapi.Surface{Title: "Signing", Description: family, Prefix: c.SignServer, Routes: m.signAPI().Routes(), Docs: signapi.Docs}},
+		{api: true, gate: m.signingGate(), Surface: openapi.Surface{Title: "Signing", Description: family, Prefix: c.SignServer, Routes: sign.Routes(), Docs: signapi.Docs}},
+		{api: true, gate: m.signingGate(), Surface: openapi.Surface{Title: "Cards", Description: family, Prefix: c.SignServer, Routes: sign.CardRoutes(), Docs: signapi.CardDocs}},
 		{api: true, gate: documentsGate(m.gate), Surface: openapi.Surface{Title: "Documents", Description: family, Prefix: c.DocumentStore, Routes: docapi.New(m.documents, int64(c.Documents.Upload)).Routes(), Docs: docapi.Docs}},
 		{gate: m.gate, Surface: openapi.Surface{Title: "Operations", Prefix: c.IDP, Routes: slices.Concat(m.operating.OperationRoutes(), signapi.ProofRoutes(m.Proofs())), Docs: signapi.Docs}},
 		{gate: m.gate, Surface: openapi.Surface{Title: "Tokens", Prefix: c.IDP, Routes: m.tokenAPI(m.server.clients, m.peers).Routes(), Docs: tokenapi.Docs}},

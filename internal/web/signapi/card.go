@@ -4,6 +4,7 @@ package signapi
 
 import (
 	"context"
+	_ "embed" // for CardDocs
 	"fmt"
 
 	"tamga/internal/domain/audit"
@@ -30,6 +31,19 @@ type cardRequest struct {
 		Language   rest.Text
 		Report     rest.Text `api:"boolean"`
 	}
+}
+
+// CardDocs describes the routes of cards, as Docs does.
+//
+//go:embed cards.txt
+var CardDocs string
+
+// CardRoutes returns the routes of cards, below {base_url}/api; none in an installation that verifies nothing.
+func (a *API) CardRoutes() []rest.Route {
+	if a.deps.Cards == nil {
+		return nil
+	}
+	return []rest.Route{rest.HandleDocuments("POST /tamga/card", "MakeCard", rest.SignedIn, a.take, a.card).Answering(rest.File{}).Large()}
 }
 
 // card answers the card of a signed document as PDF.

@@ -74,6 +74,11 @@ type Deps struct {
 // New returns the API.
 func New(d Deps) *API { return &API{d} }
 
+// take opens the intake of a document, for the certificate that its caller most likely signs with.
+func (a *API) take(ctx context.Context, _ audit.Principal) (*signing.Intake, error) {
+	return a.deps.Signer.NewIntake(ctx, snapshotOf(ctx))
+}
+
 // Routes returns the operations of this surface, below {base_url}/api.
 func (a *API) Routes() []rest.Route {
 	right, own := rest.SignedIn, rest.Route.Large
@@ -82,9 +87,7 @@ func (a *API) Routes() []rest.Route {
 			return r.Large().WithoutToken(a.deps.Anonymous.Admit, cmp.Or(a.deps.Anonymous.Limit, anonymousLimit))
 		}
 	}
-	take := func(ctx context.Context, _ audit.Principal) (*signing.Intake, error) {
-		return a.deps.Signer.NewIntake(ctx, snapshotOf(ctx))
-	}
+	take := a.take
 	// A completion depends on the prepared object alone, not on keys and policies of the caller.
 	takeRepeated := func(ctx context.Context, who audit.Principal) (*signing.Intake, error) {
 		if who.UserID == "" {
@@ -110,9 +113,6 @@ func (a *API) Routes() []rest.Route {
 		sealed := func(context.Context, audit.Principal) (*signing.Intake, error) { return a.deps.Signer.NewSealed(), nil }
 		routes = append(routes, o.encryptionRoutes(sealed)...)
 		routes = append(routes, rest.HandleDocuments("POST /transactions", "CreateTransaction", rest.SignedIn, take, a.transact).Large().Once())
-	}
-	if a.deps.Cards != nil {
-		routes = append(routes, rest.HandleDocuments("POST /tamga/card", "MakeCard", rest.SignedIn, take, a.card).Answering(rest.File{}).Large())
 	}
 	if a.deps.Management != nil {
 		routes = append(routes, a.managementRoutes()...)
