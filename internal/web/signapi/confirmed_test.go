@@ -48,7 +48,7 @@ func TestConfirmedRoutes(t *testing.T) {
 	}
 	operating := Operating{Operations: &starter{}}
 	api := New(Deps{Operations: &operating, Management: &Management{Now: time.Now}, Cards: struct{ Cards }{}})
-	for _, r := range slices.Concat(api.Routes(), operating.OperationRoutes(), ProofRoutes(nil)) {
+	for _, r := range slices.Concat(api.Routes(), api.CardRoutes(), operating.OperationRoutes(), ProofRoutes(nil)) {
 		route := r.Method + " " + r.Path
 		means, known := want[route]
 		if !known {
