@@ -27,15 +27,18 @@ type Deps struct {
 type API struct {
 	Deps
 
-	reference *openAPI
+	reference func() *openAPI
 	words     sync.Map // of operations, by language and identifier; see wordsAbout
 }
 
-// New returns the API. It panics if the description of the interface is wrong.
+// New returns the API. The first page reads the description: read, it is a fifth of the live memory of a server, which
+// each collection of garbage scans, and most servers show no such page.
 func New(d Deps) *API {
-	read, err := readOpenAPI(d.Description)
-	if err != nil {
-		panic(err)
-	}
-	return &API{Deps: d, reference: read}
+	return &API{Deps: d, reference: sync.OnceValue(func() *openAPI {
+		read, err := readOpenAPI(d.Description)
+		if err != nil {
+			panic(err) // the program itself has made it
+		}
+		return read
+	})}
 }

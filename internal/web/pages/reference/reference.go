@@ -134,7 +134,7 @@ func (a *API) wordsAbout(w *view.Words, o *referenceOperation) []string {
 	}
 	if o.RequestBody != nil {
 		for _, media := range slices.Sorted(maps.Keys(o.RequestBody.Content)) {
-			texts = append(texts, fieldName.FindAllString(a.reference.schema(o.RequestBody.Content[media].Schema), -1)...)
+			texts = append(texts, fieldName.FindAllString(a.reference().schema(o.RequestBody.Content[media].Schema), -1)...)
 		}
 	}
 	for i, text := range texts {
@@ -204,10 +204,10 @@ func (a *API) referenceIndex(ctx context.Context, r struct {
 	Query string `query:"q"`
 }) (view.View, error) {
 	v, w := indexView{Query: strings.TrimSpace(r.Query)}, view.VisitorOf(ctx).Words
-	all := slices.SortedFunc(maps.Values(a.reference.byID), func(x, y *referenceOperation) int {
+	all := slices.SortedFunc(maps.Values(a.reference().byID), func(x, y *referenceOperation) int {
 		return cmp.Or(strings.Compare(x.Path, y.Path), strings.Compare(x.Method, y.Method))
 	})
-	for _, t := range a.reference.Tags {
+	for _, t := range a.reference().Tags {
 		s := surfaceView{Key: "reference.tag." + strings.ReplaceAll(strings.ToLower(t.Name), " ", "_"), Hidden: true}
 		for _, o := range all {
 			if slices.Contains(o.Tags, t.Name) {
@@ -300,7 +300,7 @@ func (v operationView) page() view.View {
 
 // operation finds an operation of the interface.
 func (a *API) operation(id string) (*referenceOperation, error) {
-	o := a.reference.byID[id]
+	o := a.reference().byID[id]
 	if o == nil {
 		return nil, fault.New(fault.NotFound, "the interface has no such operation")
 	}
@@ -328,7 +328,7 @@ func (a *API) describeOperation(ctx context.Context, o *referenceOperation) oper
 	if o.RequestBody != nil {
 		for _, media := range slices.Sorted(maps.Keys(o.RequestBody.Content)) {
 			c := o.RequestBody.Content[media]
-			v.Bodies = append(v.Bodies, referenceBody{media, a.reference.schema(c.Schema), indented(c.Example), c.File.Name, c.File.Command})
+			v.Bodies = append(v.Bodies, referenceBody{media, a.reference().schema(c.Schema), indented(c.Example), c.File.Name, c.File.Command})
 		}
 	}
 	for _, status := range slices.Sorted(maps.Keys(o.Responses)) {
