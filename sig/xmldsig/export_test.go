@@ -4,6 +4,7 @@ package xmldsig
 
 import (
 	"encoding/json"
+	"testing"
 
 	"tamga/sig"
 )
@@ -26,4 +27,11 @@ func JSONState(prepared []byte) ([]byte, error) {
 	}
 	st.Version = 1
 	return json.Marshal(st)
+}
+
+// SetPieces sets the size of the pieces of VerifyRegister during a test.
+func SetPieces(t testing.TB, size int) {
+	before := pieceSize
+	t.Cleanup(func() { pieceSize = before })
+	pieceSize = size
 }
