@@ -20,6 +20,7 @@ import (
 	"tamga/internal/adapter/qr"
 	"tamga/internal/judge"
 	"tamga/internal/sigtest"
+	"tamga/internal/testsize"
 	"tamga/pki/suite"
 	"tamga/sig"
 	"tamga/sig/cades"
@@ -304,7 +305,7 @@ func TestCardMarks(t *testing.T) {
 	viewers := judge.PDFViewers(t)
 	_, signer := party(t)
 	pages := paintedPages(40)
-	if testing.Short() {
+	if testsize.Of() < testsize.Whole {
 		pages = pages[:20]
 	}
 	pages = append(pages,
@@ -481,7 +482,7 @@ func TestChangedCard(t *testing.T) {
 	}
 	// Every changed byte is noticed, and none brings the program down.
 	step := 97
-	if testing.Short() {
+	if testsize.Of() < testsize.Whole {
 		step = 997
 	}
 	for i := 0; i < len(card); i += step {
