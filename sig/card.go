@@ -56,7 +56,8 @@ type OpenedCard struct {
 	// Made is when the card was made, as it says.
 	Made   time.Time
 	Report CardReport // without Code
-	// Changes are what was changed after the card was made, empty if nothing was.
+	// Changes are what differs from the digests that the card has. They have no key: they show changes by programs and by
+	// accident, and a person who makes a card can make others.
 	Changes []CardChange
 }
 

@@ -138,9 +138,14 @@ func (o *CardOpen) open(c *cli.Console) (cli.ExitCode, error) {
 		o.print(c, report)
 	}
 	for _, job := range o.jobs(card, report) {
-		flags.Original = job.original
+		flags.Original, common.asksNothing = job.original, job.inside
 		one, err := flags.Judge(c, known, common, job.file)
 		switch {
+		case job.inside && (err != nil || len(one.Signatures) == 0):
+			// A document without signatures is one like any other. Of a broken or encrypted one its detached signatures count.
+			if err != nil && holdsSignatures(c, known, job.file) {
+				complain(c, fmt.Errorf("signatures inside of the document were not verified: %w", err))
+			}
 		case err == nil:
 			report.Signatures = append(report.Signatures, one)
 			code = graver(code, exitCodes[one.verdict])
@@ -150,7 +155,7 @@ func (o *CardOpen) open(c *cli.Console) (cli.ExitCode, error) {
 					return 0, err
 				}
 			}
-		case job.needed:
+		default:
 			report.Signatures = append(report.Signatures, UnknownVerdict{File: job.file, Verdict: "unreadable", Error: err.Error()})
 			code = ExitUnreadable
 			if !o.JSON {
@@ -178,13 +183,13 @@ func graver(a, b cli.ExitCode) cli.ExitCode {
 	return a
 }
 
-// cardJob is a file to verify. One that is not needed may have no signature.
+// cardJob is a file to verify.
 type cardJob struct {
 	file, original string
-	needed         bool
+	inside         bool // the document beside its signatures, which may have others inside
 }
 
-// jobs lists the files to verify: the signatures over the document, and the document itself, whose signatures may be inside.
+// jobs lists the files to verify: the document itself, whose signatures may be inside, and the signatures over it.
 func (o *CardOpen) jobs(card *sig.OpenedCard, report *cardReport) (list []cardJob) {
 	at := map[string]string{}
 	for _, f := range report.Files {
@@ -194,13 +199,21 @@ func (o *CardOpen) jobs(card *sig.OpenedCard, report *cardReport) (list []cardJo
 		return nil
 	}
 	document := at[card.Original.Name]
+	list = append(list, cardJob{file: document, inside: len(card.Signatures) > 0})
 	for _, s := range card.Signatures {
-		list = append(list, cardJob{at[s.Name], document, true})
-	}
-	if len(list) == 0 {
-		list = append(list, cardJob{file: document, needed: true})
+		list = append(list, cardJob{file: at[s.Name], original: document})
 	}
 	return list
+}
+
+// holdsSignatures reports whether a file is of a format that has signatures inside of documents.
+func holdsSignatures(c *cli.Console, known sig.Formats, file string) bool {
+	in, err := openSigned(c.Context, file, nil, known, nil)
+	if err != nil {
+		return false
+	}
+	defer in.Close()
+	return !in.format.Describe().Bare && !in.contents.Detached
 }
 
 // write writes the files of a card. Their names are safe: a card with others is not opened.
@@ -302,7 +315,7 @@ func (o *CardOpen) print(c *cli.Console, report *cardReport) {
 		lines = append(lines, change.sentence(c))
 	}
 	if len(report.Changes) == 0 {
-		lines = append(lines, c.Text("the card is as it was made"))
+		lines = append(lines, c.Text("no change since the card was made was found; its digest has no key, so only the signatures are proof, and only of the document"))
 	}
 	fmt.Fprintln(c.Stdout, strings.Join(lines, "\n"))
 }

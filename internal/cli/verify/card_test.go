@@ -9,7 +9,11 @@ import (
 	"strings"
 	"testing"
 
+	"tamga/internal/sigtest"
 	"tamga/internal/tamgatest"
+	"tamga/sig"
+	"tamga/sig/cades"
+	"tamga/sig/pdf"
 )
 
 // TestCardOffline makes a card without a server, opens it, and opens changed copies.
@@ -24,7 +28,7 @@ func TestCardOffline(t *testing.T) {
 		return r.Out + r.Err
 	}
 	run(0, "card", "make", "doc", "--offline", "--ca", "bundle.pem") // finds doc.sig
-	if out := run(0, "card", "open", "doc.card.pdf", "--ca", "bundle.pem", "--at", "2025-03-15"); !strings.Contains(out, "the card is as it was made") || !strings.Contains(out, "passed") {
+	if out := run(0, "card", "open", "doc.card.pdf", "--ca", "bundle.pem", "--at", "2025-03-15"); !strings.Contains(out, "no change since the card was made was found") || !strings.Contains(out, "passed") {
 		t.Error(out)
 	}
 	for _, name := range []string{"doc", "doc.sig"} {
@@ -40,7 +44,7 @@ func TestCardOffline(t *testing.T) {
 	tamgatest.WriteFile(t, "changed.pdf", strings.Replace(string(card), f.document, "Договоп\n", 1))
 	var report struct {
 		Changes  []struct{ Change, Name string }
-		Verified []struct{ Verdict string }
+		Verified []struct{ Verdict, Original string }
 	}
 	if err := json.Unmarshal([]byte(run(1, "card", "open", "changed.pdf", "--ca", "bundle.pem", "--at", "2025-03-15", "--json")), &report); err != nil {
 		t.Fatal(err)
@@ -71,6 +75,18 @@ func TestCardOffline(t *testing.T) {
 		if r := tamgatest.Run(t.Context(), "", "card", "open", name); r.Code != 2 {
 			t.Errorf("%s: exit code %d: %s", name, r.Code, r.Err)
 		}
+	}
+	// A PDF can have a signature inside and another one beside it. Both are verified.
+	inside := sigtest.Make(t, pdf.New(), f.signer, &sig.Job{Document: sigtest.Document(tamgatest.PDFOf(2000)), Params: sig.Params{"PDFFormat": "CMS"}})
+	tamgatest.WriteFile(t, "both.pdf", string(inside))
+	tamgatest.WriteFile(t, "both.pdf.sig", string(sigtest.Make(t, cades.New(), f.signer, &sig.Job{Document: sigtest.Document(inside), Params: sig.Params{"CADESType": "BES", "IsDetached": "True"}})))
+	run(0, "card", "make", "both.pdf", "both.pdf.sig", "--offline", "--ca", "bundle.pem")
+	report.Verified = nil
+	if err := json.Unmarshal([]byte(run(0, "card", "open", "both.pdf.card.pdf", "--ca", "bundle.pem", "--at", "2025-03-15", "--json")), &report); err != nil {
+		t.Fatal(err)
+	}
+	if len(report.Verified) != 2 || report.Verified[0].Verdict != "passed" || report.Verified[1].Verdict != "passed" || report.Verified[0].Original != "" {
+		t.Errorf("a signature inside and one beside: %+v", report.Verified)
 	}
 	// A document with its signature inside needs no other file.
 	run(0, "card", "make", "attached", "--offline", "--ca", "bundle.pem", "--language", "ru")

@@ -135,8 +135,9 @@ func display(file string) string {
 
 // Common is what the flags give for every file.
 type Common struct {
-	check sig.Check
-	notes []cli.Sentence
+	check       sig.Check
+	notes       []cli.Sentence
+	asksNothing bool // the person is asked for no password
 }
 
 // Common checks the flags and reads the files that they name.
@@ -216,7 +217,7 @@ func (v *Command) Judge(c *cli.Console, known sig.Formats, common *Common, file 
 		}
 	}
 
-	report, err := v.verify(c, in.format, &check, bar, file)
+	report, err := v.verify(c, in.format, &check, bar, file, !common.asksNothing)
 	if err != nil {
 		return nil, explain(display(file), err)
 	}
@@ -226,7 +227,7 @@ func (v *Command) Judge(c *cli.Console, known sig.Formats, common *Common, file 
 
 // verify calls the format. It asks for the password of an encrypted document only after the format has
 // reported that it needs one.
-func (v *Command) verify(c *cli.Console, format sig.Described, check *sig.Check, bar *cli.Progress, file string) (*sig.Report, error) {
+func (v *Command) verify(c *cli.Console, format sig.Described, check *sig.Check, bar *cli.Progress, file string, asks bool) (*sig.Report, error) {
 	if v.PasswordFile != "" {
 		password, err := files.ReadSecret(v.PasswordFile, "--password-file")
 		if err != nil {
@@ -237,7 +238,7 @@ func (v *Command) verify(c *cli.Console, format sig.Described, check *sig.Check,
 	bar.Stage(c.Text("checking"), -1)
 	report, err := format.Verify(c.Context, check)
 	var params *sig.ErrParams
-	if v.PasswordFile == "" && errors.As(err, &params) && len(params.Faults) == 1 && (sig.Formats{format}).Param(params.Faults[0].Key).Secret {
+	if asks && v.PasswordFile == "" && errors.As(err, &params) && len(params.Faults) == 1 && (sig.Formats{format}).Param(params.Faults[0].Key).Secret {
 		bar.Clear()
 		password, err := c.AskSecret(c.Text("Password of %s: ", cli.Printable(file)), "--password-file")
 		if err != nil {
