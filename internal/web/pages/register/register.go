@@ -557,7 +557,7 @@ func (c *copies) copy(ctx context.Context, id, otherwise string) (*signing.Intak
 	if c.left -= info.Size; c.left < 0 {
 		return nil, otherwise, fault.Newf(fault.TooLarge, "the documents of these signatures have more than %d bytes together: mark fewer", c.MostVerified)
 	}
-	in, err := c.copyOf(ctx, id, c.room)
+	in, _, err := view.CopyOf(ctx, c.Documents, c.Verifier, id, c.room)
 	if fault.Is(err, fault.NotFound) { // it is deleted meanwhile
 		return nil, otherwise, nil
 	}
@@ -571,7 +571,7 @@ func (c *copies) copy(ctx context.Context, id, otherwise string) (*signing.Intak
 
 // reports verifies the result of a signature, with its original if the signature is beside it.
 func (a *API) reports(ctx context.Context, s *signing.Signature) ([]signing.SignatureReport, error) {
-	content, err := a.copyOf(ctx, s.Result, nil)
+	content, _, err := view.CopyOf(ctx, a.Documents, a.Verifier, s.Result, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -585,39 +585,13 @@ func (a *API) reports(ctx context.Context, s *signing.Signature) ([]signing.Sign
 	if f, refused := fault.As(err); !refused || !strings.Contains(f.Message, "OriginalDocument: is missing") {
 		return found, err
 	}
-	original, failed := a.copyOf(ctx, s.Original, content)
+	original, _, failed := view.CopyOf(ctx, a.Documents, a.Verifier, s.Original, content)
 	if failed != nil {
 		return nil, err
 	}
 	rest.Afterwards(ctx, original)
 	order.Original = original
 	return a.Verifier.Verify(ctx, order)
-}
-
-// copyOf returns a stored document for the verification, within the limits of another one of the request; nil: it is the
-// first.
-func (a *API) copyOf(ctx context.Context, id string, beside *signing.Intake) (in *signing.Intake, err error) {
-	d, err := a.Documents.Open(ctx, rest.Caller(ctx), id)
-	if err != nil {
-		return nil, err
-	}
-	defer d.Close()
-	if beside != nil {
-		in, err = beside.Sibling()
-	} else {
-		in, err = a.Verifier.NewIntake(ctx, rest.Caller(ctx))
-	}
-	if err != nil {
-		return nil, err
-	}
-	if _, err = d.WriteTo(in); err == nil {
-		err = in.Finish()
-	}
-	if err != nil {
-		in.Close()
-		return nil, err
-	}
-	return in, nil
 }
 
 // proof answers the proof of the confirmation of an operation as a file.

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 
-	"tamga/internal/domain/document"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/signing"
 	"tamga/internal/web/pages/view"
@@ -64,7 +63,7 @@ func (a *API) cardOfStored(ctx context.Context, r struct{ Body rest.Form }) (res
 	if a.Cards == nil {
 		return rest.File{}, fault.New(fault.WrongOperation, "this installation makes no cards")
 	}
-	result, info, err := a.copyOf(ctx, r.Body.Get("ref"))
+	result, info, err := view.CopyOf(ctx, a.Documents, a.Verifier, r.Body.Get("ref"), nil)
 	if err != nil {
 		return rest.File{}, err
 	}
@@ -75,7 +74,7 @@ func (a *API) cardOfStored(ctx context.Context, r struct{ Body rest.Form }) (res
 		order.Of(resultName(view.VisitorOf(ctx).Words, info.Name, info.Name), result)
 		return a.card(ctx, order)
 	}
-	original, from, err := a.copyOf(ctx, info.Parent)
+	original, from, err := view.CopyOf(ctx, a.Documents, a.Verifier, info.Parent, result)
 	if fault.Is(err, fault.NotFound) {
 		return rest.File{}, fault.New(fault.NotFound, "the document of this signature is not stored any more: verify both files together, and make the card there")
 	}
@@ -86,25 +85,4 @@ func (a *API) cardOfStored(ctx context.Context, r struct{ Body rest.Form }) (res
 	order.Of(from.Name, original)
 	order.Add(info.Name, result)
 	return a.card(ctx, order)
-}
-
-// copyOf returns a stored document, to be read more than once.
-func (a *API) copyOf(ctx context.Context, id string) (*signing.Intake, document.Info, error) {
-	d, err := a.Documents.Open(ctx, view.CallerOf(ctx), id)
-	if err != nil {
-		return nil, document.Info{}, err
-	}
-	defer d.Close()
-	in, err := a.Verifier.NewIntake(ctx, view.CallerOf(ctx))
-	if err != nil {
-		return nil, document.Info{}, err
-	}
-	if _, err = d.WriteTo(in); err == nil {
-		err = in.Finish()
-	}
-	if err != nil {
-		in.Close()
-		return nil, document.Info{}, err
-	}
-	return in, d.Info, nil
 }

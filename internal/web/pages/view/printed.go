@@ -2,7 +2,13 @@
 
 package view
 
-import "tamga/internal/domain/signing"
+import (
+	"context"
+
+	"tamga/internal/domain/audit"
+	"tamga/internal/domain/document"
+	"tamga/internal/domain/signing"
+)
 
 // Line is a part of a printed document; package print has the kinds.
 type Line struct {
@@ -17,4 +23,40 @@ type Copy struct {
 	Content  *signing.Intake // nil: it is not stored any more
 	Original *signing.Intake // that the signature is beside; nil: it is in the document, or not stored any more
 	Document string          // name of Original
+}
+
+// Opener opens stored documents; see [document.Service].
+type Opener interface {
+	Open(ctx context.Context, who audit.Principal, id string) (*document.Stored, error)
+}
+
+// Intakes makes intakes; see [signing.Verification].
+type Intakes interface {
+	NewIntake(ctx context.Context, who audit.Principal) (*signing.Intake, error)
+}
+
+// CopyOf returns a copy of a stored document of the caller, to be read more than once, within the limits of another one of
+// the request; nil: it is the first.
+func CopyOf(ctx context.Context, from Opener, to Intakes, id string, beside *signing.Intake) (in *signing.Intake, info document.Info, err error) {
+	d, err := from.Open(ctx, CallerOf(ctx), id)
+	if err != nil {
+		return nil, info, err
+	}
+	defer d.Close()
+	if beside != nil {
+		in, err = beside.Sibling()
+	} else {
+		in, err = to.NewIntake(ctx, CallerOf(ctx))
+	}
+	if err != nil {
+		return nil, info, err
+	}
+	if _, err = d.WriteTo(in); err == nil {
+		err = in.Finish()
+	}
+	if err != nil {
+		in.Close()
+		return nil, info, err
+	}
+	return in, d.Info, nil
 }
