@@ -51,6 +51,9 @@ func (v *verifier) TypeOf(content *signing.Intake) (string, error) {
 	return v.verification.TypeOf(content)
 }
 
+// Beside implements sign.Verifier.
+func (v *verifier) Beside(kind string) bool { return v.verification.Beside(kind) }
+
 // Verify implements sign.Verifier: it waits until it is the turn of the caller.
 func (v *verifier) Verify(ctx context.Context, o *signing.VerifyOrder) ([]signing.SignatureReport, error) {
 	return v.api.Verify(ctx, o)

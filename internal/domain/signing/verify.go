@@ -138,6 +138,12 @@ func (v *Verification) TypeOf(content *Intake) (string, error) {
 	return f.Describe().Types[0].Name, nil
 }
 
+// Beside reports whether signatures of a type, as TypeOf returns it, can be in a file beside their document.
+func (v *Verification) Beside(kind string) bool {
+	_, f := v.Formats.Named(kind)
+	return f != nil && f.Describe().Inspect != nil
+}
+
 // Verify verifies every signature of a document. Countersignatures follow the signature
 // that they sign. Faults: content_required, invalid_content for a document that is not a
 // signed document of this type, invalid_parameters.

@@ -130,7 +130,7 @@ func stemOf(name string) string {
 func (a *API) verifyFiles(ctx context.Context, files []sent, password string) ([]*report, error) {
 	pairs, lone := map[int]int{}, map[int][]signing.SignatureReport{} // documents and descriptions by signature
 	for i := range files {
-		if stem := stemOf(files[i].name); files[i].kind != "" && stem != "" {
+		if stem := stemOf(files[i].name); stem != "" && a.Verifier.Beside(files[i].kind) {
 			if at := slices.IndexFunc(files, func(f sent) bool { return strings.EqualFold(f.name, stem) }); at >= 0 && at != i {
 				pairs[i], files[at].taken = at, true
 			}
