@@ -34,6 +34,7 @@ type CardOpen struct {
 	CRL          []string `name:"crl" sep:"none" placeholder:"FILE" help:"Revocation lists, PEM or DER. May be repeated. Nothing is fetched."`
 	At           string   `placeholder:"TIME" help:"Time for which certificates are verified: 2006-01-02, \"2006-01-02 15:04:05\" (local time) or RFC 3339. Default: now."`
 	Revocation   string   `default:"known" placeholder:"RULE" help:"Meaning of an unknown revocation status. known: the signature passes, and the first line says that revocation was not checked. require: the signature is indeterminate. A revoked certificate always fails. Default: known."`
+	PasswordFile string   `placeholder:"FILE" help:"File with the password of an encrypted PDF. Default: ask at the terminal if the PDF needs a password."`
 	Data         string   `default:"./tamga-data" placeholder:"DIR" help:"Directory of a server started with --dev. Default: ./tamga-data."`
 }
 
@@ -101,7 +102,7 @@ func (o *CardOpen) Run(c *cli.Console) error {
 }
 
 func (o *CardOpen) open(c *cli.Console) (cli.ExitCode, error) {
-	flags := &Command{CA: o.CA, Intermediate: o.Intermediate, CRL: o.CRL, At: o.At, Revocation: o.Revocation, Data: o.Data}
+	flags := &Command{CA: o.CA, Intermediate: o.Intermediate, CRL: o.CRL, At: o.At, Revocation: o.Revocation, PasswordFile: o.PasswordFile, Data: o.Data}
 	common, err := flags.Common()
 	if err != nil {
 		return 0, err

@@ -19,6 +19,7 @@ import (
 type CardOrder struct {
 	Document   sig.File
 	Signatures []sig.File // its detached signatures; empty if they are inside of it
+	Password   string     // opens an encrypted PDF, to verify the signatures inside of it; a secret
 	Zone       *time.Location
 	Language   string // of the sheet: "ru" or "en"
 	// Keep stores a report of the verification, and returns what leads to it. nil: none is stored.
@@ -87,6 +88,7 @@ func MakeCard(ctx context.Context, known sig.Formats, check sig.Check, o *CardOr
 	if err != nil {
 		return nil, err
 	}
+	check.Password = []byte(o.Password)
 	c := &cardVerifier{known: known, check: check}
 	c.card = sig.Card{Document: o.Document, Signatures: o.Signatures, Made: check.At, Zone: o.Zone, Language: o.Language}
 	if err := c.verify(ctx, o.Document, -1); err != nil {
@@ -146,7 +148,10 @@ func (c *cardVerifier) verify(ctx context.Context, file sig.File, at int) error 
 		return fault.Newf(fault.InvalidContent, "the file %s is no signature with the certificate of its signer: a detached signature of the document expected", abbreviate(file.Name))
 	}
 	check := c.check
-	check.Document = file.Document
+	check.Document, check.Password = file.Document, nil
+	if inside {
+		check.Password = c.check.Password
+	}
 	if !inside {
 		// Only a format that says so has signatures over another file. Others carry what they signed.
 		inspect, detached := format.Describe().Inspect, false

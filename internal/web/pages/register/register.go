@@ -540,6 +540,7 @@ type copies struct {
 
 // of returns the copies for a signature. A document that is not stored any more has none.
 func (c *copies) of(ctx context.Context, s *signing.Signature) (out view.Copy, err error) {
+	out.Ref = s.Result
 	out.Name = cmp.Or(s.Name, view.VisitorOf(ctx).Words.Text("register.nameless"))
 	if out.Content, out.Name, err = c.copy(ctx, s.Result, out.Name); err != nil || out.Content == nil || s.Original == s.Result {
 		return out, err

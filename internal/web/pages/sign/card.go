@@ -15,7 +15,7 @@ import (
 
 // cardOfUpload answers the card of a document of an upload, with all its signatures. at is the place of the document, or of
 // one of its signatures.
-func (a *API) cardOfUpload(ctx context.Context, files []sent, list []*report, at string) (rest.File, error) {
+func (a *API) cardOfUpload(ctx context.Context, files []sent, list []*report, at, password string) (rest.File, error) {
 	i, err := strconv.Atoi(at)
 	if err != nil {
 		i = -1
@@ -24,11 +24,8 @@ func (a *API) cardOfUpload(ctx context.Context, files []sent, list []*report, at
 	if n < 0 {
 		return rest.File{}, fault.New(fault.InvalidParameters, "choose the signed file again")
 	}
-	document := i
-	if list[n].document >= 0 {
-		document = list[n].document
-	}
-	order := &signing.CardOrder{}
+	document := list[n].of()
+	order := &signing.CardOrder{Password: password}
 	order.Of(files[document].name, files[document].content)
 	slices.SortStableFunc(list, func(x, y *report) int { return x.At - y.At })
 	for _, r := range list {

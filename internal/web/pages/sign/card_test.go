@@ -3,14 +3,25 @@
 package sign_test
 
 import (
+	"encoding/base64"
 	"regexp"
 	"strings"
 	"testing"
 
 	"tamga/internal/judge"
+	"tamga/internal/sigtest"
 	"tamga/internal/tamgatest"
 	"tamga/internal/tamgatest/pagetest"
+	"tamga/pki/suite"
+	"tamga/sig"
+	pdfformat "tamga/sig/pdf"
 )
+
+// changed returns a signature whose value has another last byte.
+func changed(signature []byte) string {
+	signature[len(signature)-1] ^= 1
+	return string(signature)
+}
 
 // TestCardOnPages makes cards from the result of signing, from the register and from a verification. The code of a card
 // leads to a stored report, and a visitor's card has none.
@@ -89,6 +100,36 @@ func TestCardOnPages(t *testing.T) {
 		t.Error("a card is offered of a signature that does not hold")
 	}
 	visitor.Is(visitor.Upload("/verify", map[string]string{"answer": "card.1"}, file("письмо.txt", "Привет!"), files[1]), 400, "не подтверждается")
+
+	// A button that sends the form again is shown only where the form has the files. Stored results need no form.
+	button := regexp.MustCompile(`name="answer" value="card\.`)
+	if p := visitor.Shows(visitor.Upload("/verify", map[string]string{"carried": base64.StdEncoding.EncodeToString([]byte(files[1].Content)), "carried_name": files[1].Name}, files[0]), "Подпись действительна"); button.MatchString(p.Text) {
+		t.Error("a card is offered whose signature is not in the form")
+	}
+	if p := visitor.Shows(visitor.Upload("/verify", nil, files[0], files[1], file("письмо.txt.p7s", changed([]byte(other)))), "недействительна"); button.MatchString(p.Text) {
+		t.Error("a card is offered of a document with a signature that does not hold")
+	}
+	marks := regexp.MustCompile(`name="signature" value="([^"]+)"`).FindAllStringSubmatch(b.Shows(b.Get("/signatures")).Text, -1)
+	again := b.Shows(b.Post("/signatures/do/verify", map[string][]string{"signature": {marks[0][1], marks[1][1]}}), "Карточка (PDF)")
+	if button.MatchString(again.Text) || !strings.Contains(again.Text, `action="/signed/card"`) {
+		t.Error("a card of marked signatures is of a form without files")
+	}
+	// A PDF is no signature of another file, whatever its name is.
+	if p := visitor.Shows(visitor.Upload("/verify", nil, files[0], file("письмо.txt.sig", signed("Договор (подписан).pdf"))), "В файле нет подписи"); strings.Contains(p.Text, "письмо.txt.sig + ") {
+		t.Error("a PDF passes for the signature of another file")
+	}
+	// The password of an encrypted PDF opens the signatures inside of it.
+	locked, err := tools.QPDF(tamgatest.PDFOf(2000), "--encrypt", "тайна", "owner", "256", "--")
+	if err != nil {
+		t.Fatal(err)
+	}
+	party := sigtest.Root(t, suite.GOST2012x256).Signer(t, suite.GOST2012x256, "Иванова Мария Петровна")
+	locked = sigtest.Make(t, pdfformat.New(), party, &sig.Job{Document: sigtest.Document(locked), Params: sig.Params{"PDFFormat": "CMS", "PDFPassword": "тайна"}})
+	secret := map[string]string{"password": "тайна"}
+	visitor.Shows(visitor.Upload("/verify", secret, file("тайна.pdf", string(locked))), `name="answer" value="card.0"`)
+	secret["answer"] = "card.0"
+	holds(visitor.Shows(visitor.Upload("/verify", secret, file("тайна.pdf", string(locked)))).Text, map[string]string{"тайна.pdf": string(locked)})
+	visitor.Is(visitor.Upload("/verify", map[string]string{"answer": "card.0"}, file("тайна.pdf", string(locked))), 400, "без пароля")
 	visitor.Is(visitor.Upload("/verify", map[string]string{"answer": "card.7"}, files...), 400)
 	visitor.Is(visitor.Post("/signed/card", map[string][]string{"ref": {ref}}), 401)
 	operator := pagetest.New(t, b.Site)

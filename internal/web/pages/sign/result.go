@@ -30,12 +30,22 @@ type report struct {
 	found    []signing.SignatureReport
 	carry    string // the signature as Base64, if its document is missing
 	document int    // place of Document in the upload, -1 without one
+	here     bool   // its files are in the form of the page, which sends them again
+	stored   string // identifier of the stored result that was verified, "" for an upload
 }
 
 // signature is one signature of a file.
 type signature struct {
 	signing.SignatureReport
 	Number string // "1", and "1.2" for a countersignature
+}
+
+// of returns the place of the document that was signed.
+func (r *report) of() int {
+	if r.document >= 0 {
+		return r.document
+	}
+	return r.At
 }
 
 // needsDocument reports whether the document of a detached signature is missing.
@@ -91,7 +101,9 @@ type result struct {
 	Place    int    // in the list, from 0
 	Several  bool   // it is one of several
 	Keeps    bool   // the reader may store the report under a number
-	Card     bool   // a card can be made of the document
+	Here     bool   // the form of the page has its files
+	Card     bool   // a card can be made of the document, of Here or of Ref
+	Ref      string // identifier of the stored result
 	Headline string // the word of the verdict and the cause
 	Sentence string
 	Mend     string
@@ -144,10 +156,15 @@ type link struct{ Kind, Icon, Name, Hint string }
 // results returns reports in words.
 func (a *API) results(w *view.Words, list []*report, keeps bool) (v verifyView, err error) {
 	v.Keeps = keeps
+	wrong := map[int]bool{} // documents that have a signature that does not hold: no card is made of them
+	for _, r := range list {
+		wrong[r.of()] = wrong[r.of()] || r.Verdict == failed
+	}
 	for i, r := range list {
 		one := a.inWords(w, r)
 		one.Place, one.Several, one.Keeps = i, len(list) > 1, keeps && r.Digest != ""
-		one.Card = a.Cards != nil && r.Verdict != failed && len(r.Signatures) > 0 && !r.needsDocument()
+		one.Here, one.Ref = r.here, r.stored
+		one.Card = a.Cards != nil && (r.here || r.stored != "") && !wrong[r.of()] && len(r.Signatures) > 0 && !r.needsDocument()
 		v.Results = append(v.Results, one)
 		v.When, v.Password = r.When, v.Password || r.Problem == "password"
 		if n := len(v.Counts); n > 0 && v.Counts[n-1].Verdict == r.Verdict {

@@ -68,7 +68,8 @@ func (a *API) verify(ctx context.Context, docs *rest.Documents[*signing.Intake],
 	if len(files) == 0 {
 		return nil, fault.New(fault.ContentRequired, "choose the file to verify")
 	}
-	if text := fields.Get("carried"); text != "" {
+	text := fields.Get("carried")
+	if text != "" {
 		carried, err := carriedFile(files[0].content, fields.Get("carried_name"), text)
 		if err != nil {
 			return nil, err
@@ -89,7 +90,10 @@ func (a *API) verify(ctx context.Context, docs *rest.Documents[*signing.Intake],
 		return nil, err
 	}
 	if at, ok := strings.CutPrefix(fields.Get("answer"), "card."); ok && a.Cards != nil {
-		return a.cardOfUpload(ctx, files, list, at)
+		return a.cardOfUpload(ctx, files, list, at, fields.Get("password"))
+	}
+	for _, r := range list {
+		r.here = text == "" // the form of the answer has none that was carried
 	}
 	v, err := a.results(view.VisitorOf(ctx).Words, list, a.keeps(ctx))
 	if err != nil {
@@ -265,7 +269,7 @@ func (a *API) VerifyCopies(ctx context.Context, copies []view.Copy) (view.View, 
 		c := &copies[i]
 		f := sent{name: c.Name, content: c.Content}
 		if c.Content == nil {
-			list = append(list, &report{Name: c.Name, At: i, When: a.Now(), Verdict: indeterminate, Problem: "gone"})
+			list = append(list, &report{Name: c.Name, At: i, When: a.Now(), Verdict: indeterminate, Problem: "gone", document: -1})
 			continue
 		}
 		var err error
@@ -285,7 +289,7 @@ func (a *API) VerifyCopies(ctx context.Context, copies []view.Copy) (view.View, 
 		if err != nil {
 			return view.View{}, err
 		}
-		r.At = i
+		r.At, r.stored = i, c.Ref
 		list = append(list, r)
 	}
 	sortReports(list)

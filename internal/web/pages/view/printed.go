@@ -23,6 +23,7 @@ type Copy struct {
 	Content  *signing.Intake // nil: it is not stored any more
 	Original *signing.Intake // that the signature is beside; nil: it is in the document, or not stored any more
 	Document string          // name of Original
+	Ref      string          // identifier of the stored document
 }
 
 // Opener opens stored documents; see [document.Service].

@@ -136,7 +136,12 @@ function attach(form) {
       if (refusal && reason) return refuse(reason);
       const next = page.querySelector("form[data-replace] input[type=file]");
       document.querySelector("main").replaceWith(page.querySelector("main"));
-      if (next) next.files = input.files;
+      if (next) {
+        next.files = input.files;
+        // A password that was right is in the form as its files are. The page opens the field for one that was not.
+        const secret = next.form.elements.password;
+        if (secret && !secret.closest("details[open]")) secret.value = form.elements.password.value;
+      }
       document.title = page.title;
       window.scrollTo(0, 0);
       document.querySelector("main").focus();
