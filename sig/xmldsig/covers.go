@@ -126,6 +126,8 @@ type coverage struct {
 	own   []string       // paths of the signature's own parts
 	full  []xmltree.Node // elements that are covered with all that is in them
 	whole bool           // the whole document is covered
+	// beside is how many references name files beside the document.
+	beside int
 }
 
 // cover adds the extent of a reference to c.

@@ -64,11 +64,15 @@ func (e *element) render() string {
 func (e *element) signedInfo(b *strings.Builder, declarations string) {
 	b.WriteString("<ds:SignedInfo" + declarations + ">" + algorithm("CanonicalizationMethod", algExcC14N) + algorithm("SignatureMethod", e.suite.XML[0]))
 	for _, r := range e.refs {
-		b.WriteString("<ds:Reference" + attribute("Id", r.id) + attribute("Type", r.kind) + ` URI="` + r.uri + `"><ds:Transforms>`)
-		for _, tr := range r.transforms {
-			b.WriteString(algorithm("Transform", tr))
+		b.WriteString("<ds:Reference" + attribute("Id", r.id) + attribute("Type", r.kind) + ` URI="` + r.uri + `">`)
+		if len(r.transforms) > 0 {
+			b.WriteString("<ds:Transforms>")
+			for _, tr := range r.transforms {
+				b.WriteString(algorithm("Transform", tr))
+			}
+			b.WriteString("</ds:Transforms>")
 		}
-		b.WriteString("</ds:Transforms>" + algorithm("DigestMethod", r.digest.Hash.XML[0]))
+		b.WriteString(algorithm("DigestMethod", r.digest.Hash.XML[0]))
 		b.WriteString("<ds:DigestValue>" + base64.StdEncoding.EncodeToString(r.digest.Sum) + "</ds:DigestValue></ds:Reference>")
 	}
 	b.WriteString("</ds:SignedInfo>")
@@ -116,6 +120,14 @@ func newIdentifiers(job *sig.Job, document []byte, t *xmltree.Tree) identifiers 
 	}
 }
 
+// referenceTo returns the Id of the reference at an index.
+func (ids identifiers) referenceTo(i int) string {
+	if i == 0 {
+		return ids.reference
+	}
+	return fmt.Sprintf("%s-%d", ids.reference, i)
+}
+
 func hasAny(t *xmltree.Tree, ids ...string) bool {
 	for _, found := range t.ByIDs(ids...) {
 		if len(found) > 0 {
@@ -138,12 +150,16 @@ type spelling struct {
 var ownSpelling = spelling{ds: "ds:", xades: "xades:"}
 
 // signedProperties renders the SignedProperties of XAdES (EN 319 132-1, 4.3.3): the
-// signing time, the certificate, and the format of the data.
-func signedProperties(ids identifiers, job *sig.Job, h *suite.Hash, mimeType string) string {
+// signing time, the certificate, and the formats of the data, in the order of the references.
+func signedProperties(ids identifiers, job *sig.Job, h *suite.Hash, mimeTypes []string) string {
+	var formats strings.Builder
+	for i, mimeType := range mimeTypes {
+		formats.WriteString(`<xades:DataObjectFormat ObjectReference="#` + ids.referenceTo(i) + `">` +
+			"<xades:MimeType>" + mimeType + "</xades:MimeType></xades:DataObjectFormat>")
+	}
 	return `<xades:SignedProperties Id="` + ids.properties + `"><xades:SignedSignatureProperties>` +
 		ownSpelling.signedSignatureProperties(job, h) + "</xades:SignedSignatureProperties>" +
-		`<xades:SignedDataObjectProperties><xades:DataObjectFormat ObjectReference="#` + ids.reference + `">` +
-		"<xades:MimeType>" + mimeType + "</xades:MimeType></xades:DataObjectFormat></xades:SignedDataObjectProperties>" +
+		"<xades:SignedDataObjectProperties>" + formats.String() + "</xades:SignedDataObjectProperties>" +
 		"</xades:SignedProperties>"
 }
 

@@ -45,6 +45,19 @@ func (f *Format) Prepare(ctx context.Context, job *sig.Job) (*sig.Prepared, erro
 }
 
 func (f *Format) prepare(ctx context.Context, job *sig.Job) (*sig.Prepared, error) {
+	return f.prepareWith(ctx, job, func(m *maker) (*made, error) {
+		switch m.params.kind {
+		case kindEnveloped:
+			return m.enveloped()
+		case kindEnveloping:
+			return m.enveloping()
+		}
+		return m.template()
+	})
+}
+
+// prepareWith prepares the signature that a function makes.
+func (f *Format) prepareWith(ctx context.Context, job *sig.Job, sign func(*maker) (*made, error)) (*sig.Prepared, error) {
 	s, err := sig.SuiteOf(job.Certificate)
 	if err != nil {
 		return nil, err
@@ -63,15 +76,7 @@ func (f *Format) prepare(ctx context.Context, job *sig.Job) (*sig.Prepared, erro
 	}
 	sum := sha256.Sum256(document)
 	m := &maker{ctx: ctx, job: job, suite: s, params: p, options: f.options(b), document: document, sum: sum[:]}
-	var out *made
-	switch p.kind {
-	case kindEnveloped:
-		out, err = m.enveloped()
-	case kindEnveloping:
-		out, err = m.enveloping()
-	case kindTemplate:
-		out, err = m.template()
-	}
+	out, err := sign(m)
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +125,7 @@ func (m *maker) enveloped() (*made, error) {
 	}
 	e := m.element()
 	ref := renderedReference{transforms: []string{algEnveloped, algExcC14N}, digest: d}
-	text, digest, err := m.complete(e, ref, "text/xml", t, func(fragment []byte) (*xmltree.Tree, xmltree.Node, error) {
+	text, digest, err := m.complete(e, []renderedReference{ref}, []string{"text/xml"}, t, func(fragment []byte) (*xmltree.Tree, xmltree.Node, error) {
 		return t.Graft(t.Root(), fragment, m.options)
 	})
 	if err != nil {
@@ -179,7 +184,7 @@ func (m *maker) enveloping() (*made, error) {
 	}
 	e.object = open + closing
 	ref := renderedReference{uri: "#" + ids.object, kind: typeObject, transforms: []string{algExcC14N}, digest: d}
-	text, digest, err := m.complete(e, ref, "text/xml", t, m.alone)
+	text, digest, err := m.complete(e, []renderedReference{ref}, []string{"text/xml"}, t, m.alone)
 	if err != nil {
 		return nil, err
 	}
@@ -208,7 +213,7 @@ func (m *maker) envelopingBytes() (*made, error) {
 		uri: "#" + ids.object, kind: typeObject, transforms: []string{algExcC14N},
 		digest: suite.Digest{Hash: m.suite.Hash, Sum: h.Sum(nil)},
 	}
-	text, digest, err := m.complete(e, ref, "application/octet-stream", nil, m.alone)
+	text, digest, err := m.complete(e, []renderedReference{ref}, []string{"application/octet-stream"}, nil, m.alone)
 	if err != nil {
 		return nil, err
 	}
@@ -279,15 +284,19 @@ func canonicalDigest(set *xmltree.NodeSet, method xmltree.Method, h *suite.Hash)
 	return suite.Digest{Hash: h, Sum: sum.Sum(nil)}, nil
 }
 
-// complete adds the reference and, for XAdES, the signed properties to a Signature. It
+// complete adds the references and, for XAdES, the signed properties to a Signature. mimeTypes are the
+// types of what the references name. It
 // returns the text of the Signature, with slots, and the digest to sign. place parses a
 // fragment in the position of the Signature, for the canonical form of the properties.
-func (m *maker) complete(e *element, ref renderedReference, mimeType string, t *xmltree.Tree, place func([]byte) (*xmltree.Tree, xmltree.Node, error)) (string, suite.Digest, error) {
-	e.refs = []renderedReference{ref}
+func (m *maker) complete(e *element, refs []renderedReference, mimeTypes []string, t *xmltree.Tree, place func([]byte) (*xmltree.Tree, xmltree.Node, error)) (string, suite.Digest, error) {
+	e.refs = refs
 	if m.params.xades != xadesNone {
 		ids := newIdentifiers(m.job, m.sum, t)
-		e.id, e.refs[0].id = ids.signature, ids.reference
-		e.properties = signedProperties(ids, m.job, m.suite.Hash, mimeType)
+		e.id = ids.signature
+		for i := range refs {
+			refs[i].id = ids.referenceTo(i)
+		}
+		e.properties = signedProperties(ids, m.job, m.suite.Hash, mimeTypes)
 		placed, node, err := place([]byte(withoutSlots(e.render())))
 		if err != nil {
 			return "", suite.Digest{}, fmt.Errorf("xmldsig: the signature does not fit into the document: %w", err)

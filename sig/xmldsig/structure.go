@@ -99,27 +99,33 @@ func (s *signature) readInfo() error {
 	}
 	s.algorithm, _ = t.Get(children[1], "Algorithm")
 	s.scheme, _ = suite.SchemeByXML(s.algorithm)
-	inside, err := elements(t, children[1])
+	parameters, err := elements(t, children[1])
 	if err != nil {
 		return err
 	}
 	if s.algorithm == algPSS {
-		if s.scheme, err = readPSS(t, children[1], inside); err != nil {
+		if s.scheme, err = readPSS(t, children[1], parameters); err != nil {
 			return err
 		}
-		inside = nil
+		parameters = nil
 	}
 	// HMACOutputLength belongs to an algorithm that is not supported. A verifier that
 	// ignored a parameter would check something else.
-	if len(inside) > 0 {
-		return flawAt(t, inside[0], codeAlgorithm, "SignatureMethod has the unknown parameter %s", t.Name(inside[0]))
+	if len(parameters) > 0 {
+		return flawAt(t, parameters[0], codeAlgorithm, "SignatureMethod has the unknown parameter %s", t.Name(parameters[0]))
 	}
 	children = children[2:]
 	if len(children) == 0 {
 		return flawAt(t, s.info, codeMalformed, "SignedInfo has no Reference")
 	}
-	if len(children) > maxReferences {
-		return flawAt(t, s.info, codeWork, "SignedInfo has %d references, at most %d expected", len(children), maxReferences)
+	inside := 0
+	for _, c := range children {
+		if uri, _ := t.Get(c, "URI"); !isBeside(uri) {
+			inside++
+		}
+	}
+	if most := maxReferences; inside > most || len(children) > most+maxFiles {
+		return flawAt(t, s.info, codeWork, "SignedInfo has %d references, at most %d and %d to files expected", len(children), most, maxFiles)
 	}
 	for _, c := range children {
 		if !t.Is(c, nsDS, "Reference") {

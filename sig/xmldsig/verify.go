@@ -29,6 +29,11 @@ func (f *Format) Verify(ctx context.Context, c *sig.Check) (*sig.Report, error) 
 }
 
 func (f *Format) verify(ctx context.Context, c *sig.Check) (*sig.Report, error) {
+	return f.verifyBeside(ctx, c, nil, nil)
+}
+
+// verifyBeside is verify with files beside the document; nil: there are none.
+func (f *Format) verifyBeside(ctx context.Context, c *sig.Check, files Files, beside *Beside) (*sig.Report, error) {
 	_, b := budget.Of(ctx, 0)
 	data, err := read(b, c.Document, f.maxSigned())
 	if err != nil {
@@ -41,7 +46,7 @@ func (f *Format) verify(ctx context.Context, c *sig.Check) (*sig.Report, error) 
 	if err != nil {
 		return nil, unfit("an XML document with signatures expected", err)
 	}
-	v := &verifier{ctx: ctx, check: c, tree: t, options: f.options(b), report: &sig.Report{}, places: maxPlaces}
+	v := &verifier{ctx: ctx, check: c, tree: t, options: f.options(b), report: &sig.Report{}, places: maxPlaces, files: files, beside: beside}
 	if c.Original != nil || c.Hash != nil {
 		v.report.Findings = append(v.report.Findings, sig.Finding{Code: codeNotLookedAt, Text: "the given original document or hash value was ignored: a signature in XML contains or refers to what it signs"})
 	}
@@ -58,7 +63,9 @@ type verifier struct {
 	options xmltree.Options
 	report  *sig.Report
 	resolve *resolver
-	places  int // how many more line numbers may be computed
+	places  int     // how many more line numbers may be computed
+	files   Files   // beside the document; nil: there are none
+	beside  *Beside // what the signatures cover of files; nil without files
 	// expect is the element that the caller expects to be covered. It is valid if located
 	// is set.
 	expect  xmltree.Node
@@ -103,6 +110,13 @@ func (v *verifier) all() error {
 		judged[i] = one
 	}
 	v.report.Signatures = nested(judged, over)
+	if v.beside != nil {
+		for i, one := range judged {
+			if over[i] < 0 {
+				v.beside.Names = append(v.beside.Names, one.names)
+			}
+		}
+	}
 	return nil
 }
 
@@ -120,6 +134,7 @@ type verification struct {
 	carried carried
 	// intact are the references whose digest matches, with their targets.
 	intact map[*reference]xmltree.Node
+	names  []string // of the files that it covers unchanged
 }
 
 func (v *verification) add(code, text string, fatal bool) {
@@ -191,7 +206,7 @@ func (v *verification) references() error {
 	switch {
 	case v.nested:
 		v.countersigns()
-	case !covers.whole:
+	case !covers.whole && covers.beside == 0:
 		v.out.Findings = append(v.out.Findings, v.part(&covers))
 	}
 	return nil
@@ -199,6 +214,9 @@ func (v *verification) references() error {
 
 // reference checks one reference. It returns only errors of the budget.
 func (v *verification) reference(r *reference, covers *coverage) error {
+	if v.files != nil && isBeside(r.uri) {
+		return v.besideReference(r, covers)
+	}
 	t := v.tree
 	to, err := v.resolve.resolve(r)
 	if err != nil {

@@ -71,7 +71,8 @@ func (f *Format) maxSize() int64 {
 // Limits for one signature. Package budget limits the cost of a whole document.
 const (
 	maxSignatures   = 64   // checked in one document
-	maxReferences   = 128  // of one signature
+	maxReferences   = 128  // of one signature, within the document
+	maxFiles        = 4096 // files beside the document that one signature refers to
 	maxTransforms   = 8    // of one reference
 	maxCertificates = 32   // of one signature
 	maxValue        = 8192 // characters of a signature value

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package xmldsig
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"tamga/pki/suite"
+	"tamga/sig"
+	"tamga/sig/xmltree"
+)
+
+// Files are the files beside a document with signatures, in a container such as ASiC. References
+// name them by relative URIs.
+type Files interface {
+	// File returns the file that a URI names, as it is written in a reference. The error says why
+	// there is none.
+	File(uri string) (File, error)
+}
+
+// File is one file beside a document with signatures.
+type File interface {
+	// Name is its name for people.
+	Name() string
+	// Digest returns the digest of the whole file.
+	Digest(ctx context.Context, h *suite.Hash) (suite.Digest, error)
+	// Content returns the file, for a reference with transforms. It charges the memory first.
+	Content(ctx context.Context, most int64) ([]byte, error)
+}
+
+// Beside is what the signatures of a document cover of the files beside it.
+type Beside struct {
+	// Names has, for each signature of the report, the names of the files that it covers unchanged.
+	Names [][]string
+}
+
+// VerifyBeside is Verify for a document whose signatures also refer to files. A signature that refers
+// to any has no finding that it covers only a part (sig.CodePart): the caller knows all files.
+func (f *Format) VerifyBeside(ctx context.Context, c *sig.Check, files Files) (*sig.Report, *Beside, error) {
+	beside := &Beside{}
+	report, err := sig.Within(ctx, c.Document, func(ctx context.Context) (*sig.Report, error) {
+		return f.verifyBeside(ctx, c, files, beside)
+	})
+	return report, beside, err
+}
+
+// isBeside reports whether a URI names a file beside the document: a relative one without a fragment.
+func isBeside(uri string) bool { return uri != "" && !strings.Contains(uri, "#") }
+
+// fileDigest returns the digest of a file after the transforms of the reference, and how many bytes were
+// digested. Only canonical forms are transforms of files: the others need a place in the document.
+func (d *digester) fileDigest(file File, most int64) (suite.Digest, int64, error) {
+	if len(d.ref.transforms) == 0 {
+		sum, err := file.Digest(d.ctx, d.ref.hash)
+		return sum, 1, err
+	}
+	for _, tr := range d.ref.transforms {
+		if _, isForm := canonicalForms[tr.algorithm]; !isForm {
+			return suite.Digest{}, 0, flawAt(d.sig.tree, tr.node, codeTransform, "the transform %s is not used for files in a container; a canonical form of XML expected", quote(tr.algorithm))
+		}
+	}
+	held := d.budget().Held()
+	defer func() { d.budget().Release(d.budget().Held() - held) }()
+	data, err := file.Content(d.ctx, most)
+	if err != nil {
+		return suite.Digest{}, 0, err
+	}
+	m := material{data: data}
+	for _, tr := range d.ref.transforms {
+		if m, err = tr.apply(d, m); err != nil {
+			return suite.Digest{}, 0, d.explain(err)
+		}
+	}
+	sum := &counter{Hash: d.ref.hash.New()}
+	if err := d.emit(m, sum); err != nil {
+		return suite.Digest{}, 0, d.explain(err)
+	}
+	return suite.Digest{Hash: d.ref.hash, Sum: sum.Sum(nil)}, sum.n, nil
+}
+
+// besideReference checks a reference to a file. It returns only errors of the budget and of reading.
+func (v *verification) besideReference(r *reference, covers *coverage) error {
+	file, err := v.files.File(r.uri)
+	if err != nil {
+		v.flaw(flawAt(v.tree, r.node, codeMissing, "the reference URI=%s: %s", quote(r.uri), err))
+		covers.words = append(covers.words, "nothing by URI="+quote(r.uri))
+		return nil
+	}
+	covers.beside++
+	name := sig.Printable(file.Name(), maxPrintedName, '?')
+	if r.hash == nil {
+		v.flaw(r.unknownHash(v.tree))
+		return nil
+	}
+	d := digester{ctx: v.ctx, sig: v.sig, ref: r, options: v.options}
+	got, size, err := d.fileDigest(file, v.options.Size)
+	if failed := v.budget().Err(); failed != nil {
+		return failed
+	}
+	want, wrong := base64Text(v.tree, r.digest, maxValue)
+	switch {
+	case err != nil:
+		if v.ctx.Err() != nil {
+			return v.ctx.Err()
+		}
+		v.flaw(err)
+	case size == 0:
+		v.flaw(flawAt(v.tree, r.node, codeNothing, "the result of the reference's transforms is empty, so nothing is signed"))
+	case wrong != nil:
+		v.flaw(wrong)
+	case !bytes.Equal(got.Sum, want):
+		v.flaw(flawAt(v.tree, r.node, codeDigest, "the file %s has changed since it was signed", quote(file.Name())))
+	default:
+		if !slices.Contains(v.names, file.Name()) {
+			v.names = append(v.names, file.Name())
+		}
+		covers.words = append(covers.words, "the file "+name)
+		return nil
+	}
+	covers.words = append(covers.words, "the file "+name+", which is not as it was signed")
+	return nil
+}
+
+// maxPrintedName is how many runes of the name of a file a report may have.
+const maxPrintedName = 120
+
+// Reference is a file beside the document that a signature covers.
+type Reference struct {
+	// URI names the file from the top of the container, percent-encoded.
+	URI string
+	// MimeType is its type, such as "application/octet-stream".
+	MimeType string
+	// Digest is over the whole file.
+	Digest suite.Digest
+}
+
+// PrepareBeside is Prepare for a signature of files: it puts a Signature with these references behind
+// the last child of the root element of the Document of the job, which itself is not signed. Finish
+// takes the same job.
+func (f *Format) PrepareBeside(ctx context.Context, job *sig.Job, files []Reference) (*sig.Prepared, error) {
+	return sig.Within(ctx, job.Document, func(ctx context.Context) (*sig.Prepared, error) {
+		if len(files) == 0 || len(files) > maxFiles {
+			return nil, unfit(fmt.Sprintf("%d files are to be signed; 1 to %d expected", len(files), maxFiles), nil)
+		}
+		return f.prepareWith(ctx, job, func(m *maker) (*made, error) { return m.beside(files) })
+	})
+}
+
+// beside makes a signature of files.
+func (m *maker) beside(files []Reference) (*made, error) {
+	t, err := m.parse("a document with signatures of files")
+	if err != nil {
+		return nil, err
+	}
+	refs := make([]renderedReference, len(files))
+	types := make([]string, len(files))
+	for i, file := range files {
+		if !isBeside(file.URI) || strings.ContainsAny(file.URI, "\"<>&\x00") {
+			return nil, unfit(fmt.Sprintf("the URI %s does not name a file of a container", quote(file.URI)), nil)
+		}
+		refs[i] = renderedReference{uri: file.URI, digest: file.Digest}
+		types[i] = file.MimeType
+	}
+	text, digest, err := m.complete(m.element(), refs, types, t, func(fragment []byte) (*xmltree.Tree, xmltree.Node, error) {
+		return t.Graft(t.Root(), fragment, m.options)
+	})
+	if err != nil {
+		return nil, err
+	}
+	pieces, err := planOf(t, []xmltree.Edit{t.Append(t.Root(), text)})
+	return &made{digest: digest, encoding: t.Encoding(), pieces: pieces}, err
+}
