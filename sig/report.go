@@ -94,9 +94,37 @@ type Signature struct {
 	Chain []*x509gost.Certificate
 	// Findings are the rules that the signature breaks, and notes for the reader.
 	Findings []Finding
+	// Quality says whether the signature is a qualified one. It is nil if no list of accredited authorities was asked.
+	Quality *Quality
 	// Countersigners are the signatures over this signature's value. They count in the
 	// verdict of this signature.
 	Countersigners []Signature
+}
+
+// Quality is what a list of accredited authorities says about a signature. It is about who issued the signer's certificate,
+// not about whether the signature is valid.
+type Quality struct {
+	Qualified bool
+	// Code names the reason, Text is a sentence with it.
+	Code, Text string
+	// Authority, INN and Number are name, INN and registry number of the authority, "" if the list does not have it.
+	Authority, INN, Number string
+	// At is when the signature was made, as far as it is known. Proven reports whether a time stamp proves it; otherwise it
+	// is what the signer claims or, without a claim, the time of the check.
+	At     time.Time
+	Proven bool
+	// ListDate is the date of the list.
+	ListDate time.Time
+}
+
+// MadeAt returns when the signature was made: BestTime if a time stamp proves it, else the time that the signer claims,
+// else the time of the check.
+func (s *Signature) MadeAt() (at time.Time, proven bool) {
+	proven = slices.ContainsFunc(s.TimeStamps, func(t TimeStamp) bool { return t.Time.Equal(s.BestTime) })
+	if !proven && !s.SigningTime.IsZero() {
+		return s.SigningTime, false
+	}
+	return s.BestTime, proven
 }
 
 // TimeStamp is the result for one time stamp of a signature.
