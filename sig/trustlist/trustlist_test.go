@@ -22,18 +22,10 @@ import (
 	"tamga/sig/xmldsig"
 )
 
-// template is the signature of a list before it is filled.
-func template(s *suite.Suite) string {
-	return `<Signature xmlns="http://www.w3.org/2000/09/xmldsig#"><SignedInfo>` +
-		`<CanonicalizationMethod Algorithm="http://www.w3.org/2001/10/xml-exc-c14n#"/><SignatureMethod Algorithm="` + s.XML[0] + `"/>` +
-		`<Reference URI=""><Transforms><Transform Algorithm="http://www.w3.org/2000/09/xmldsig#enveloped-signature"/><Transform Algorithm="http://www.w3.org/2001/10/xml-exc-c14n#"/></Transforms>` +
-		`<DigestMethod Algorithm="` + s.Hash.XML[0] + `"/><DigestValue/></Reference></SignedInfo><SignatureValue/><KeyInfo><X509Data/></KeyInfo></Signature>`
-}
-
 // listOf returns a list before it is signed.
-func listOf(s *suite.Suite, authorities ...string) string {
+func listOf(by *sigtest.Party, authorities ...string) string {
 	return `<?xml version="1.0" encoding="utf-8"?><АккредитованныеУдостоверяющиеЦентры xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xsi:noNamespaceSchemaLocation="TSL.xsd">` +
-		"\n<Версия>7</Версия><Дата>2025-06-01T12:00:00</Дата>\n" + strings.Join(authorities, "\n") + template(s) + `</АккредитованныеУдостоверяющиеЦентры>`
+		"\n<Версия>7</Версия><Дата>2025-06-01T12:00:00</Дата>\n" + strings.Join(authorities, "\n") + by.ListTemplate() + `</АккредитованныеУдостоверяющиеЦентры>`
 }
 
 // authority is a generator of one authority.
@@ -93,7 +85,7 @@ func TestQuality(t *testing.T) {
 	s := suite.GOST2012x256
 	root := sigtest.Root(t, s)
 	ministry := root.Signer(t, s, "Ministry")
-	sub, stranger := root.Authority(t, "Authority"), root.Authority(t, "Unlisted")
+	sub, unlisted := root.Authority(t, "Authority"), root.Authority(t, "Unlisted")
 	issued := time.Date(2024, 3, 1, 9, 0, 0, 0, time.UTC)
 	made := time.Date(2024, 5, 1, 9, 0, 0, 0, time.UTC)
 	of := func(by *sigtest.Party) []*x509gost.Certificate {
@@ -122,12 +114,12 @@ func TestQuality(t *testing.T) {
 		{"an unknown word", []authority{{now: status{"Продлена", "2020-01-01"}, complexes: keys}}, path, "advanced-at-issue", "unknown status"},
 		{"no status", []authority{{complexes: keys}}, path, "advanced-at-issue", "no status"},
 		{"only a history", []authority{{past: []status{{on, "2020-01-01"}}, complexes: keys}}, path, "qualified", ""},
-		{"not in the list", []authority{{now: status{on, "2020-01-01"}, complexes: keys}}, of(stranger), "advanced-unlisted", "is not in the list"},
+		{"not in the list", []authority{{now: status{on, "2020-01-01"}, complexes: keys}}, of(unlisted), "advanced-unlisted", "is not in the list"},
 		{"no path", []authority{{now: status{on, "2020-01-01"}, complexes: keys}}, path[:1], "advanced-no-path", "no path"},
 		{"no complexes", []authority{{now: status{on, "2020-01-01"}}}, path, "advanced-unlisted", ""},
 		{"transferred: two authorities with the key", []authority{{now: status{ended, "2024-01-01"}, complexes: keys, transferred: "1"}, {name: "Heir", now: status{on, "2020-01-01"}, complexes: keys}}, path, "qualified", "Heir"},
 		{"two complexes with one key", []authority{{now: status{on, "2020-01-01"}, complexes: append(keys, keys...)}}, path, "qualified", ""},
-		{"another key, and certificates that cannot be read", []authority{{now: status{on, "2020-01-01"}, complexes: [][]*x509gost.Certificate{{stranger.Certificate, sub.Certificate}}, unreadable: true}}, path, "qualified", ""},
+		{"another key, and certificates that cannot be read", []authority{{now: status{on, "2020-01-01"}, complexes: [][]*x509gost.Certificate{{unlisted.Certificate, sub.Certificate}}, unreadable: true}}, path, "qualified", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var texts []string
@@ -138,7 +130,7 @@ func TestQuality(t *testing.T) {
 				a.inn = "7700000000"
 				texts = append(texts, a.xml())
 			}
-			list, err := trustlist.Read(t.Context(), bytes.NewReader(signed(t, ministry, listOf(s, texts...))), ministry.Certificate)
+			list, err := trustlist.Read(t.Context(), bytes.NewReader(signed(t, ministry, listOf(ministry, texts...))), ministry.Certificate)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -160,7 +152,7 @@ func TestQuality(t *testing.T) {
 		})
 	}
 	// A time stamp proves another time than the one that is claimed.
-	list, err := trustlist.Read(t.Context(), bytes.NewReader(signed(t, ministry, listOf(s, authority{now: status{ended, "2024-06-01"}, past: []status{{on, "2020-01-01"}}, complexes: keys}.xml()))), ministry.Certificate)
+	list, err := trustlist.Read(t.Context(), bytes.NewReader(signed(t, ministry, listOf(ministry, authority{now: status{ended, "2024-06-01"}, past: []status{{on, "2020-01-01"}}, complexes: keys}.xml()))), ministry.Certificate)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,19 +178,19 @@ func TestHostileLists(t *testing.T) {
 		text []byte
 		why  string
 	}{
-		{"signed by another", signed(t, other, listOf(s, one)), "another key"},
-		{"unsigned", []byte(strings.Replace(listOf(s, one), template(s), "", 1)), "no signature"},
-		{"a template", []byte(listOf(s, one)), "another key"},
-		{"changed", bytes.Replace(signed(t, ministry, listOf(s, one)), []byte("2020-01-01"), []byte("2010-01-01"), 1), "has changed"},
-		{"an authority without its end", bytes.Replace(signed(t, ministry, listOf(s, one)), []byte("</УдостоверяющийЦентр>"), nil, 1), "ends in the middle"},
-		{"an entity bomb", append([]byte(`<!DOCTYPE l [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]>`), signed(t, ministry, listOf(s, one))[len(`<?xml version="1.0" encoding="utf-8"?>`):]...), "document type"},
-		{"another root", signed(t, ministry, "<l><a/>"+template(s)+"</l>"), "root element"},
-		{"no version", signed(t, ministry, strings.Replace(listOf(s, one), "<Версия>7</Версия>", "", 1)), "no Версия"},
-		{"two versions", signed(t, ministry, strings.Replace(listOf(s, one), "<Версия>7</Версия>", "<Версия>7</Версия><Версия>8</Версия>", 1)), "occurs twice"},
-		{"no number", signed(t, ministry, strings.Replace(listOf(s, one), ">7<", ">seven<", 1)), "no number"},
-		{"no date", signed(t, ministry, strings.Replace(listOf(s, one), "2025-06-01T12:00:00", "yesterday", 1)), "no date"},
-		{"two words", signed(t, ministry, listOf(s, strings.Replace(one, "<Статус>", "<Статус>Прекращена</Статус><Статус>", 1))), "occurs twice"},
-		{"a status without a date", signed(t, ministry, listOf(s, strings.Replace(one, "<ДействуетС>2020-01-01</ДействуетС>", "", 1))), "ДействуетС expected"},
+		{"signed by another", signed(t, other, listOf(other, one)), "another key"},
+		{"unsigned", []byte(strings.Replace(listOf(ministry, one), ministry.ListTemplate(), "", 1)), "no signature"},
+		{"a template", []byte(listOf(ministry, one)), "another key"},
+		{"changed", bytes.Replace(signed(t, ministry, listOf(ministry, one)), []byte("2020-01-01"), []byte("2010-01-01"), 1), "has changed"},
+		{"an authority without its end", bytes.Replace(signed(t, ministry, listOf(ministry, one)), []byte("</УдостоверяющийЦентр>"), nil, 1), "ends in the middle"},
+		{"an entity bomb", append([]byte(`<!DOCTYPE l [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]>`), signed(t, ministry, listOf(ministry, one))[len(`<?xml version="1.0" encoding="utf-8"?>`):]...), "document type"},
+		{"another root", signed(t, ministry, "<l><a/>"+ministry.ListTemplate()+"</l>"), "root element"},
+		{"no version", signed(t, ministry, strings.Replace(listOf(ministry, one), "<Версия>7</Версия>", "", 1)), "no Версия"},
+		{"two versions", signed(t, ministry, strings.Replace(listOf(ministry, one), "<Версия>7</Версия>", "<Версия>7</Версия><Версия>8</Версия>", 1)), "occurs twice"},
+		{"no number", signed(t, ministry, strings.Replace(listOf(ministry, one), ">7<", ">seven<", 1)), "no number"},
+		{"no date", signed(t, ministry, strings.Replace(listOf(ministry, one), "2025-06-01T12:00:00", "yesterday", 1)), "no date"},
+		{"two words", signed(t, ministry, listOf(ministry, strings.Replace(one, "<Статус>", "<Статус>Прекращена</Статус><Статус>", 1))), "occurs twice"},
+		{"a status without a date", signed(t, ministry, listOf(ministry, strings.Replace(one, "<ДействуетС>2020-01-01</ДействуетС>", "", 1))), "ДействуетС expected"},
 	} {
 		if _, err := trustlist.Read(t.Context(), bytes.NewReader(c.text), ministry.Certificate); err == nil || !strings.Contains(err.Error(), c.why) {
 			t.Errorf("%s: %v, want %q", c.name, err, c.why)
@@ -212,7 +204,7 @@ func TestXMLSecSigns(t *testing.T) {
 	for _, s := range []*suite.Suite{suite.GOST2012x256, suite.GOST2012x512} {
 		root := sigtest.Root(t, s)
 		ministry := root.Signer(t, s, "Ministry")
-		text := listOf(s, authority{name: "A &amp; &#xD; B", now: status{"Действует", "2020-01-01"}, complexes: [][]*x509gost.Certificate{{root.Certificate}}}.xml())
+		text := listOf(ministry, authority{name: "A &amp; &#xD; B", now: status{"Действует", "2020-01-01"}, complexes: [][]*x509gost.Certificate{{root.Certificate}}}.xml())
 		ours := signed(t, ministry, text)
 		if err := x.Verify(ours, root.PEM(), sigtest.Time); err != nil {
 			t.Errorf("%s: xmlsec refuses ours: %v", s.Name, err)
@@ -246,7 +238,7 @@ func TestLargeList(t *testing.T) {
 	for n := 0; n < size; n += len(one) {
 		list = append(list, one)
 	}
-	data := signed(t, ministry, listOf(s, list...))
+	data := signed(t, ministry, listOf(ministry, list...))
 	live := func() uint64 {
 		runtime.GC()
 		var m runtime.MemStats
@@ -290,7 +282,7 @@ func FuzzRead(f *testing.F) {
 	f.Add(authority{name: "A", now: status{"Действует", "2020-01-01"}, complexes: [][]*x509gost.Certificate{{root.Certificate}}, unreadable: true, transferred: "1"}.xml())
 	f.Add("<УдостоверяющийЦентр><ИсторияСтатусовАккредитации><СтатусАккредитации/></ИсторияСтатусовАккредитации></УдостоверяющийЦентр>")
 	f.Fuzz(func(t *testing.T, text string) {
-		made, err := sigtest.Try(t, xmldsig.New(), ministry, &sig.Job{Document: sigtest.Document([]byte(listOf(s, text))), Params: sig.Params{"XMLDsigType": "XMLTemplate"}})
+		made, err := sigtest.Try(t, xmldsig.New(), ministry, &sig.Job{Document: sigtest.Document([]byte(listOf(ministry, text))), Params: sig.Params{"XMLDsigType": "XMLTemplate"}})
 		if err != nil {
 			return
 		}

@@ -103,7 +103,7 @@ func (o *CardOpen) Run(c *cli.Console) error {
 
 func (o *CardOpen) open(c *cli.Console) (cli.ExitCode, error) {
 	flags := &Command{CA: o.CA, Intermediate: o.Intermediate, CRL: o.CRL, At: o.At, Revocation: o.Revocation, PasswordFile: o.PasswordFile, Data: o.Data}
-	common, err := flags.Common()
+	common, err := flags.Common(c)
 	if err != nil {
 		return 0, err
 	}

@@ -47,7 +47,7 @@ func TestFormatOfOneLine(t *testing.T) {
 
 // judge verifies one file with the flags of a command.
 func judge(c *cli.Console, known sig.Formats, file string, flags verify.Command) (*verify.Report, error) {
-	common, err := flags.Common()
+	common, err := flags.Common(c)
 	if err != nil {
 		return nil, err
 	}

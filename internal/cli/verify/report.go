@@ -56,9 +56,25 @@ type signatureReport struct {
 	BestTime       *time.Time          `json:"best_time,omitempty"`    // of the earliest valid time stamp: the signature existed at this time
 	TimeStamps     []timeStampReport   `json:"time_stamps,omitempty"`
 	Signer         *certificateReport  `json:"signer,omitempty"`
-	Chain          []certificateReport `json:"chain,omitempty"` // signer first, trusted root last
+	Chain          []certificateReport `json:"chain,omitempty"`   // signer first, trusted root last
+	Quality        *qualityReport      `json:"quality,omitempty"` // with --trust-list
 	Findings       []findingReport     `json:"findings,omitempty"`
 	Countersigners []signatureReport   `json:"countersignatures,omitempty"` // count in the verdict
+}
+
+// qualityReport is what a list of accredited authorities says about a signature.
+type qualityReport struct {
+	Qualified bool   `json:"qualified"`
+	Code      string `json:"code"` // qualified, advanced-no-path, advanced-unlisted, advanced-at-issue or advanced-at-signed
+	Text      string `json:"text"`
+	// The authority of the list that issued the certificate.
+	Authority string `json:"authority,omitempty"`
+	INN       string `json:"inn,omitempty"`
+	Number    string `json:"registry_number,omitempty"`
+	// At is when the signature was made; Proven reports whether a time stamp proves it.
+	At       time.Time `json:"at"`
+	Proven   bool      `json:"proven"`
+	ListDate time.Time `json:"list_date"`
 }
 
 // timeStampReport is one time stamp of a signature.
@@ -123,6 +139,9 @@ func signatureReports(signatures []sig.Signature) []signatureReport {
 			Index: s.Index, Verdict: s.Verdict().String(), Headlines: s.Headlines(),
 			SignatureHolds: s.Holds(), Trusted: s.Trusted(),
 			Level: s.Level, Covers: s.Covers, Findings: findingReports(s.Findings),
+		}
+		if q := s.Quality; q != nil {
+			one.Quality = &qualityReport{q.Qualified, q.Code, q.Text, q.Authority, q.INN, q.Number, q.At.UTC(), q.Proven, q.ListDate}
 		}
 		if s.Scheme != nil {
 			one.Suite, one.Hash = suiteOf(s), s.Scheme.Hash.Name
@@ -295,6 +314,9 @@ func (p *printer) signature(s *signatureReport, indent string, what cli.Word, of
 		}
 		p.field(indent, name, "%d. %s, valid %s to %s%s", i+1, c.Subject, day(c.NotBefore), day(c.NotAfter), trusted)
 	}
+	if q := s.Quality; q != nil {
+		p.field(indent, "quality", "%s", p.quality(q))
+	}
 	p.findings(indent+"  ", s.Findings)
 	for i := range s.Countersigners {
 		p.signature(&s.Countersigners[i], indent+"  ", "Countersignature", len(s.Countersigners))
@@ -347,6 +369,14 @@ func (p *printer) text(f findingReport) string {
 		return text + ": " + f.Text
 	}
 	return f.Text
+}
+
+// quality returns what the list of authorities says, for people. It is text for English, see text.
+func (p *printer) quality(q *qualityReport) string {
+	if p.console.Words == nil {
+		return q.Text
+	}
+	return sign.Quality(p.console.Language, q.Code) + ": " + q.Text
 }
 
 // suiteOf returns the name of the suite of a signature, or of its scheme if it has no suite.

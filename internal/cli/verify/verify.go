@@ -23,6 +23,7 @@ import (
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
 	"tamga/sig"
+	"tamga/sig/trustlist"
 )
 
 // Command is the sub-command verify. It uses only the trusted certificates and revocation lists that
@@ -37,6 +38,8 @@ type Command struct {
 	CA            []string `name:"ca" sep:"none" placeholder:"FILE" help:"Trusted root certificates, PEM or DER. May be repeated. Default: those of a server started with --dev in --data, if there is one."`
 	Intermediate  []string `sep:"none" placeholder:"FILE" help:"Certificates of authorities between the signer and a root, PEM or DER. May be repeated."`
 	CRL           []string `name:"crl" sep:"none" placeholder:"FILE" help:"Revocation lists, PEM or DER. May be repeated. Nothing is fetched."`
+	TrustList     string   `placeholder:"FILE" help:"List of accredited authorities of the ministry of digital development (XML). The report then says which signatures are qualified. It makes no certificate trusted."`
+	ListSigner    []string `name:"trust-list-signer" sep:"none" placeholder:"FILE" help:"Certificate that the list is signed with, PEM or DER. May be repeated."`
 	At            string   `placeholder:"TIME" help:"Time for which certificates are verified: 2006-01-02, \"2006-01-02 15:04:05\" (local time) or RFC 3339. Default: now."`
 	Revocation    string   `default:"known" placeholder:"RULE" help:"Meaning of an unknown revocation status. known: the signature passes, and the first line says that revocation was not checked. require: the signature is indeterminate. A revoked certificate always fails. Default: known."`
 	Strict        bool     `help:"Fail signatures that cover only a part of the document."`
@@ -63,7 +66,7 @@ var gravity = []cli.ExitCode{0, exitCodes[sig.Indeterminate], exitCodes[sig.Fail
 // Run prints a report for each file. Its error is the exit code.
 func (v *Command) Run(c *cli.Console) error {
 	known := app.Formats(&config.Config{})
-	common, err := v.Common()
+	common, err := v.Common(c)
 	if err != nil && !v.JSON { // the flags are wrong for every file
 		complain(c, err)
 		return ExitUnreadable
@@ -136,12 +139,13 @@ func display(file string) string {
 // Common is what the flags give for every file.
 type Common struct {
 	check       sig.Check
+	list        *trustlist.List // nil without --trust-list
 	notes       []cli.Sentence
 	asksNothing bool // the person is asked for no password
 }
 
 // Common checks the flags and reads the files that they name.
-func (v *Command) Common() (*Common, error) {
+func (v *Command) Common(c *cli.Console) (*Common, error) {
 	if v.Original != "" && v.Hash != "" {
 		return nil, errors.New("--original and --hash name the same document; give one of them")
 	}
@@ -163,6 +167,9 @@ func (v *Command) Common() (*Common, error) {
 	if common.notes, err = trust.Read(&common.check); err != nil {
 		return nil, err
 	}
+	if common.list, err = v.trustList(c); err != nil {
+		return nil, err
+	}
 	if v.Cert != "" {
 		certs, err := files.Certificates(v.Cert)
 		if err != nil {
@@ -174,6 +181,39 @@ func (v *Command) Common() (*Common, error) {
 		common.check.Certificate = certs[0]
 	}
 	return common, nil
+}
+
+// trustList reads the list of accredited authorities, nil if none is given.
+func (v *Command) trustList(c *cli.Console) (*trustlist.List, error) {
+	switch {
+	case v.TrustList == "" && len(v.ListSigner) == 0:
+		return nil, nil
+	case v.TrustList == "":
+		return nil, errors.New("--trust-list-signer needs --trust-list")
+	case len(v.ListSigner) == 0:
+		return nil, errors.New("--trust-list needs --trust-list-signer: the certificate that the list is signed with")
+	}
+	var signers []*x509gost.Certificate
+	for _, path := range v.ListSigner {
+		certs, err := files.Certificates(path)
+		if err != nil {
+			return nil, fmt.Errorf("--trust-list-signer: %w", err)
+		}
+		signers = append(signers, certs...)
+	}
+	in, err := os.Open(v.TrustList)
+	if err != nil {
+		return nil, fmt.Errorf("--trust-list: %w", err)
+	}
+	defer in.Close()
+	bar := cli.NewProgress(c)
+	defer bar.Clear()
+	bar.Stage(c.Text("reading the list of authorities"), -1)
+	list, err := trustlist.Read(c.Context, in, signers...)
+	if err != nil {
+		return nil, fmt.Errorf("--trust-list: %w", err)
+	}
+	return list, nil
 }
 
 // Judge verifies a file by its format and returns the report.
@@ -220,6 +260,9 @@ func (v *Command) Judge(c *cli.Console, known sig.Formats, common *Common, file 
 	report, err := v.verify(c, in.format, &check, bar, file, !common.asksNothing)
 	if err != nil {
 		return nil, explain(display(file), err)
+	}
+	if common.list != nil {
+		common.list.Qualify(report)
 	}
 	r.fill(report)
 	return r, nil

@@ -28,6 +28,7 @@ import (
 	"tamga/sig"
 	"tamga/sig/cades"
 	"tamga/sig/raw"
+	"tamga/sig/xmldsig"
 
 	"tamga/internal/tamgatest"
 )
@@ -229,6 +230,56 @@ func TestVerifyVerdicts(t *testing.T) {
 
 // TestVerifyCannotJudge checks exit code 2, whose reason is printed to standard error or in the JSON.
 // TestVerifyStandardInput checks that - is standard input, which is read like a file.
+// TestVerifyQuality says which signatures are qualified, by a list of accredited authorities.
+func TestVerifyQuality(t *testing.T) {
+	f := newSignedFiles(t)
+	ministry := f.root.Signer(t, f.root.Suite, "Ministry")
+	issuer := f.signer.Chain[0]
+	since := f.signer.Certificate.NotBefore
+	for name, list := range map[string][]byte{
+		"on.xml":    ministry.AuthorityList(t, xmldsig.New(), 1, since, "Действует", since, issuer),
+		"ended.xml": ministry.AuthorityList(t, xmldsig.New(), 1, since, "Прекращена", since, issuer),
+		"ministry":  ministry.PEM(),
+	} {
+		if err := os.WriteFile(name, list, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--trust-list", "on.xml", "--trust-list-signer", "ministry"}, `qualified: "Listed" was accredited`},
+		{[]string{"--trust-list", "ended.xml", "--trust-list-signer", "ministry"}, `advanced, not qualified: "Listed" was not accredited`},
+		{[]string{"--trust-list", "on.xml", "--trust-list-signer", "root.pem"}, "another key"},
+		{[]string{"--trust-list", "on.xml"}, "needs --trust-list-signer"},
+		{[]string{"--trust-list-signer", "ministry"}, "needs --trust-list"},
+		{[]string{"--trust-list", "doc", "--trust-list-signer", "ministry"}, "--trust-list: "},
+	} {
+		args := append(strings.Fields("verify --ca root.pem attached"+at), c.args...)
+		r := tamgatest.Run(t.Context(), "", args...)
+		if text := r.Out + r.Err; !strings.Contains(text, c.want) || strings.Contains(c.want, "accredited") != (r.Code == 0) {
+			t.Errorf("%q exited %d: %s, want %q", c.args, r.Code, text, c.want)
+		}
+		if !strings.Contains(c.want, "accredited") {
+			continue
+		}
+		r = tamgatest.Run(t.Context(), "", append(args, "--json")...)
+		var report struct {
+			Signatures []struct {
+				Quality struct {
+					Qualified      bool
+					Code, INN      string
+					RegistryNumber string `json:"registry_number"`
+				}
+			}
+		}
+		if err := json.Unmarshal([]byte(r.Out), &report); err != nil || report.Signatures[0].Quality.Qualified != (c.args[1] == "on.xml") || report.Signatures[0].Quality.RegistryNumber != "12" {
+			t.Errorf("%q: %v %s", c.args, err, r.Out)
+		}
+	}
+}
+
 func TestVerifyStandardInput(t *testing.T) {
 	f := newSignedFiles(t)
 	for _, c := range []struct {

@@ -318,6 +318,10 @@ func (r *report) json() ([]byte, error) {
 	return json.MarshalIndent(out, "", "  ")
 }
 
+// Quality returns what a list of accredited authorities says by a code of sig.Quality, in a language of the pages, for
+// commands.
+func Quality(language, code string) string { return view.WordsIn(language).Text("quality." + code) }
+
 // Finding returns what a finding means by its code, or else by its indication of EN 319 102-1, in
 // a language of the pages, for commands. It returns "" for a note without a known code.
 func Finding(language, code, indication string) string {
