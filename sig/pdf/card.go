@@ -84,10 +84,11 @@ func (f *Format) makeCard(ctx context.Context, c *sig.Card) (sig.Result, error) 
 	if err != nil {
 		return nil, err
 	}
-	base, cover, err := f.cardBase(ctx, c.Document.Document)
+	base, cover, release, err := f.cardBase(ctx, c.Document.Document)
 	if err != nil {
 		return nil, err
 	}
+	defer release()
 	for {
 		m := &cardMaker{maker: &maker{format: f, ctx: ctx, form: &form{}}, card: c, words: wordsOfCards(c.Language), files: files, cover: cover, nested: map[int]nesting{}}
 		out, err := m.make(base)
@@ -192,37 +193,49 @@ const (
 	coverBroken    = "broken"
 )
 
-// cardBase returns the document with the pages.
-func (f *Format) cardBase(ctx context.Context, d sig.Document) (base sig.Document, cover string, err error) {
+// cardBase returns the document with the pages. release is called when it is not read any more.
+func (f *Format) cardBase(ctx context.Context, d sig.Document) (base sig.Document, cover string, release func(), err error) {
 	size := d.Size()
 	head := make([]byte, min(size, headerReach))
 	if n, err := d.ReadAt(head, 0); n < len(head) {
-		return nil, "", readFailed(err, 0)
+		return nil, "", nil, readFailed(err, 0)
 	}
+	nothing := func() {}
 	if LooksLikePDF(head) {
-		return d, "", nil
+		return d, "", nothing, nil
 	}
 	if size > maxPictureFile || !looksLikePicture(head) {
-		return noPages(), coverOther, nil
+		return noPages(), coverOther, nothing, nil
 	}
 	_, b := budget.Of(ctx, size)
-	if err := b.Hold(size); err != nil {
-		return nil, "", err
-	}
-	defer b.Release(size)
-	image := make([]byte, size)
-	if n, err := d.ReadAt(image, 0); n < len(image) {
-		return nil, "", readFailed(err, 0)
-	}
-	page, ok, err := stamp.PrintImage(image, b)
+	page, ok, err := printedPicture(d, b)
 	if err != nil {
-		return nil, "", err
+		return nil, "", nil, err
 	}
 	if !ok {
-		return noPages(), coverOther, nil
+		return noPages(), coverOther, nothing, nil
+	}
+	held := 2 * page.Size() // the page, and the document with it
+	if err := b.Hold(held); err != nil {
+		return nil, "", nil, err
 	}
 	base, err = pagesOf(page)
-	return base, "", err
+	return base, "", func() { b.Release(held) }, err
+}
+
+// printedPicture returns a page with a picture, false for what is none.
+func printedPicture(d sig.Document, b *budget.Budget) (stamp.Printed, bool, error) {
+	size := d.Size()
+	held := 2 * size // the file, and a copy of it without metadata
+	if err := b.Hold(held); err != nil {
+		return stamp.Printed{}, false, err
+	}
+	defer b.Release(held)
+	image := make([]byte, size)
+	if n, err := d.ReadAt(image, 0); n < len(image) {
+		return stamp.Printed{}, false, readFailed(err, 0)
+	}
+	return stamp.PrintImage(image, b)
 }
 
 func looksLikePicture(head []byte) bool {
@@ -246,7 +259,11 @@ func noPages() sig.Document {
 // pagesOf returns a document with printed pages.
 func pagesOf(pages ...stamp.Printed) (sig.Document, error) {
 	u := &update{prev: -1, holeAt: -1, next: 1, placed: map[int]place{}}
-	u.buf = append(u.buf, "%PDF-1.7\n%\xe2\xe3\xcf\xd3\n"...)
+	var size int64
+	for _, p := range pages {
+		size += p.Size()
+	}
+	u.buf = append(slices.Grow(u.buf, int(size)+4096), "%PDF-1.7\n%\xe2\xe3\xcf\xd3\n"...)
 	m := &maker{update: u}
 	root, tree := u.reserve(), u.reserve()
 	kids := array{}

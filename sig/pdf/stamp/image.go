@@ -66,7 +66,13 @@ func readImage(p *picture, g ground, b *budget.Budget) (*graphic, error) {
 	if m := kept.get(key); m != nil {
 		return m, nil
 	}
-	m, fault := convert(p.image, g, b)
+	data, fault := decodeBase64(p.image)
+	var m *graphic
+	if fault != nil {
+		fault = fmt.Errorf("is not Base64: %v", fault)
+	} else {
+		m, fault = convert(data, g, b)
+	}
 	switch {
 	case fault != nil && b.Err() != nil:
 		return nil, b.Err()
@@ -89,11 +95,7 @@ func charge(b *budget.Budget, pixels int) (end func(), err error) {
 	return func() { b.Release(n) }, nil
 }
 
-func convert(text string, g ground, b *budget.Budget) (*graphic, error) {
-	data, err := decodeBase64(text)
-	if err != nil {
-		return nil, fmt.Errorf("is not Base64: %v", err)
-	}
+func convert(data []byte, g ground, b *budget.Budget) (*graphic, error) {
 	for _, f := range formats {
 		if !bytes.HasPrefix(data, []byte(f.magic)) {
 			continue

@@ -10,7 +10,7 @@ import (
 // stripJPEG removes the metadata from a JPEG file that was decoded successfully: a camera
 // stores the location of a photograph there. The orientation of the camera is read first.
 func stripJPEG(data []byte) (plain []byte, t orientation) {
-	out := []byte{0xFF, 0xD8}
+	out := append(make([]byte, 0, len(data)+2), 0xFF, 0xD8)
 	for at := 2; ; {
 		for at < len(data) && data[at] != 0xFF {
 			at++ // bytes between segments have no meaning

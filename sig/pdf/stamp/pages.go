@@ -2,11 +2,7 @@
 
 package stamp
 
-import (
-	"encoding/base64"
-
-	"tamga/sig/budget"
-)
+import "tamga/sig/budget"
 
 // EntryKind is the kind of a part of printed pages.
 type EntryKind uint8
@@ -36,6 +32,16 @@ type Printed struct{ Forms []Form }
 type Form struct {
 	Objects []Object
 	X, Y    float64
+}
+
+// Size returns the size of the forms in bytes.
+func (p Printed) Size() (n int64) {
+	for _, f := range p.Forms {
+		for _, o := range f.Objects {
+			n += int64(len(o.Dict) + len(o.Stream))
+		}
+	}
+	return n
 }
 
 // PrintedBox is the MediaBox of printed pages: A4.
@@ -162,7 +168,7 @@ func (p *printer) add(e *Entry) error {
 		p.place(d.scene(width, height).objects(""), height)
 		p.y += height + 4
 	case Code:
-		g, err := convert(base64.StdEncoding.EncodeToString(e.Picture), ground{opaque: true, colour: white}, p.spending)
+		g, err := convert(e.Picture, ground{opaque: true, colour: white}, p.spending)
 		if err != nil {
 			return err
 		}
@@ -180,9 +186,10 @@ func (p *printer) add(e *Entry) error {
 }
 
 // PrintImage returns a page with an image, as large as its edges allow and no larger than it is at 96 pixels per inch. It
-// returns false for what is no image that can be shown.
+// returns false for what is no image that can be shown. The caller has charged the image twice: a JPEG is copied without
+// its metadata.
 func PrintImage(image []byte, b *budget.Budget) (Printed, bool, error) {
-	g, err := convert(base64.StdEncoding.EncodeToString(image), ground{colour: white}, b)
+	g, err := convert(image, ground{colour: white}, b)
 	if err != nil {
 		return Printed{}, false, b.Err()
 	}

@@ -84,9 +84,8 @@ type Appearance struct {
 
 // CheckLogo checks an image for marks and returns it as [Request.Logo].
 func CheckLogo(image []byte) (string, error) {
-	text := base64.StdEncoding.EncodeToString(image)
-	_, err := convert(text, ground{colour: white}, nil)
-	return text, err
+	_, err := convert(image, ground{colour: white}, nil)
+	return base64.StdEncoding.EncodeToString(image), err
 }
 
 // Object is an indirect object of a stamp. A reference to another object of the same
