@@ -49,7 +49,8 @@ type cardMaker struct {
 	nested map[int]nesting
 	parts  []sig.Part
 
-	pagesBefore int // of the document
+	pagesBefore int          // of the document
+	stilled     map[int]bool // objects that were looked at, by number
 }
 
 // cardEntry is a file of a card.
@@ -324,7 +325,7 @@ func (m *cardMaker) make(base sig.Document) (sig.Result, error) {
 
 func (m *cardMaker) compose(base sig.Document) (sig.Result, error) {
 	f := m.file
-	m.parts, m.marks = nil, nil
+	m.parts, m.marks, m.stilled = nil, nil, map[int]bool{}
 	if f.rebuilt {
 		if err := m.lost(); err != nil {
 			return nil, err
@@ -341,19 +342,19 @@ func (m *cardMaker) compose(base sig.Document) (sig.Result, error) {
 	if err := m.findPlaces(); err != nil {
 		return nil, err
 	}
-	if err := m.putMarks(); err != nil {
+	rootID, root := f.catalog()
+	root = m.still(root)
+	if err := m.putPages(); err != nil {
 		return nil, err
 	}
 	pages, err := m.putSheet()
 	if err != nil {
 		return nil, err
 	}
-	rootID, root := f.catalog()
 	if rootID.num == 0 {
 		rootID = m.update.reserve()
 		m.update.trailer = m.update.trailer.with("Root", rootID)
 	}
-	root = m.still(root)
 	sealed := m.attach(&root)
 	m.update.put(rootID, root)
 	if f.rebuilt {
@@ -431,44 +432,9 @@ func (m *cardMaker) markRequest(s *sig.CardSigner) *stamp.Request {
 	return stampOf(&sig.Job{Certificate: s.Certificate, Time: s.Time, Zone: m.card.Zone}, &params{logo: m.format.Logo})
 }
 
-// shownInside returns the pages with the visible marks of the signatures inside of the document, in the order of their
-// reports; -1 for one that is not visible.
-func (m *cardMaker) shownInside() ([]int, error) {
-	f := m.file
-	type one struct {
-		end  int64
-		page int
-	}
-	var list []one
-	values := map[int]bool{}
-	for _, s := range f.form().signatures {
-		if !s.signed() {
-			continue
-		}
-		if id, _ := s.value.(ref); id.num != 0 {
-			if values[id.num] {
-				continue
-			}
-			values[id.num] = true
-		}
-		at := -1
-		if r, ok := f.rectangle(s.onWidget.get("Rect")); ok && r[0] != r[2] && r[1] != r[3] {
-			if on, ok := s.onWidget.get("P").(ref); ok {
-				at = f.pageIndex(on)
-			}
-		}
-		list = append(list, one{f.signature(s).end, at})
-	}
-	slices.SortStableFunc(list, func(a, b one) int { return int(min(1, max(-1, a.end-b.end))) })
-	pages := make([]int, len(list))
-	for i, s := range list {
-		pages[i] = s.page
-	}
-	return pages, f.failed()
-}
-
-// putMarks draws the marks on the pages: after their content, in a graphics state of their own.
-func (m *cardMaker) putMarks() error {
+// putPages writes the pages that change: with marks, which are drawn after the content in a graphics state of their own, and
+// without what runs.
+func (m *cardMaker) putPages() error {
 	f := m.file
 	on := map[int][]*stamp.Appearance{}
 	for _, mark := range m.marks {
@@ -476,47 +442,64 @@ func (m *cardMaker) putMarks() error {
 			on[mark.page] = append(on[mark.page], mark.drawn)
 		}
 	}
-	for n := range m.pagesBefore {
-		if on[n] == nil {
-			continue
+	var wrong error
+	err := f.pages(func(n int, p *page) {
+		if wrong != nil || p.id.num != 0 && m.stilled[p.id.num] {
+			return
 		}
-		p, err := f.page(n)
-		if err != nil {
-			return err
+		m.stilled[p.id.num] = true
+		d, changed := m.stillPage(p.dict)
+		if on[n] != nil {
+			d, wrong = m.withMarks(p, d, on[n], m.nested[n])
+			changed = true
 		}
-		resources := f.resolveDict(f.inheritedEntry(p, "Resources"))
-		forms := f.resolveDict(resources.get("XObject"))
-		around := m.nested[n]
-		before := strings.Repeat("q\n", around.excess+1)
-		after := strings.Repeat("\nQ", around.open+1) + "\n"
-		for i, drawn := range on[n] {
-			id, err := m.putObjects(drawn.Objects)
-			if err != nil {
-				return err
-			}
-			key := name(fmt.Sprintf("TMGA_Mark%d", i))
-			for n := len(on[n]); forms.get(key) != nil; n++ { // the page draws something else by this name
-				key = name(fmt.Sprintf("TMGA_Mark%d", n))
-			}
-			forms = forms.with(key, id)
-			scale := decimal(drawn.Scale)
-			after += fmt.Sprintf("q %s 0 0 %s %s %s cm /%s Do Q\n", scale, scale, decimal(drawn.Rect[0]), decimal(drawn.Rect[1]), key)
+		switch {
+		case wrong != nil || !changed:
+		case p.id.num == 0:
+			wrong = errors.New("a page that has actions is not an indirect object")
+		default:
+			m.replace(p.id, d)
 		}
-		content := array{m.update.add(&stream{fresh: []byte(before)})}
-		switch old := p.dict.get("Contents").(type) {
-		case ref:
-			if list, ok := f.resolve(old).(array); ok {
-				content = append(content, list...)
-			} else if f.resolve(old) != nil {
-				content = append(content, old)
-			}
-		case array:
-			content = append(content, old...)
-		}
-		content = append(content, m.update.add(&stream{fresh: []byte(after)}))
-		m.update.put(p.id, p.dict.with("Resources", resources.with("XObject", forms)).with("Contents", content))
+	})
+	if err == nil {
+		err = wrong
 	}
-	return nil
+	return err
+}
+
+// withMarks returns a page with marks.
+func (m *cardMaker) withMarks(p *page, d dict, marks []*stamp.Appearance, around nesting) (dict, error) {
+	f := m.file
+	resources := f.resolveDict(f.inheritedEntry(p, "Resources"))
+	forms := f.resolveDict(resources.get("XObject"))
+	before := strings.Repeat("q\n", around.excess+1)
+	after := strings.Repeat("\nQ", around.open+1) + "\n"
+	for i, drawn := range marks {
+		id, err := m.putObjects(drawn.Objects)
+		if err != nil {
+			return nil, err
+		}
+		key := name(fmt.Sprintf("TMGA_Mark%d", i))
+		for n := len(marks); forms.get(key) != nil; n++ { // the page draws something else by this name
+			key = name(fmt.Sprintf("TMGA_Mark%d", n))
+		}
+		forms = forms.with(key, id)
+		scale := decimal(drawn.Scale)
+		after += fmt.Sprintf("q %s 0 0 %s %s %s cm /%s Do Q\n", scale, scale, decimal(drawn.Rect[0]), decimal(drawn.Rect[1]), key)
+	}
+	content := array{m.update.add(&stream{fresh: []byte(before)})}
+	switch old := d.get("Contents").(type) {
+	case ref:
+		if list, ok := f.resolve(old).(array); ok {
+			content = append(content, list...)
+		} else if f.resolve(old) != nil {
+			content = append(content, old)
+		}
+	case array:
+		content = append(content, old...)
+	}
+	content = append(content, m.update.add(&stream{fresh: []byte(after)}))
+	return d.with("Resources", resources.with("XObject", forms)).with("Contents", content), nil
 }
 
 // putSheet adds the pages of the sheet of signatures after the others. It returns how many pages the card has.
@@ -544,58 +527,6 @@ func (m *cardMaker) putSheet() (int, error) {
 	count := m.pagesBefore + len(printed)
 	m.update.put(above, node.with("Kids", kids).with("Count", intObject(int64(count))))
 	return count, nil
-}
-
-// still returns the catalog without what runs or changes: a card is for reading. Signatures inside of the document do not
-// cover the card, so their fields become pictures; the attached document has them as they are.
-func (m *cardMaker) still(root dict) dict {
-	f := m.file
-	for _, key := range []name{"OpenAction", "AA", "Perms", "DSS", "Legal", "Collection", "Metadata", "Requirements", "AF"} {
-		root = root.with(key, nil)
-	}
-	names := f.resolveDict(root.get("Names"))
-	for _, key := range []name{"JavaScript", "EmbeddedFiles"} {
-		names = names.with(key, nil)
-	}
-	root = root.with("Names", names)
-	fields := f.form()
-	if fields.dict == nil {
-		return root
-	}
-	gone := map[int]bool{}
-	for _, s := range fields.signatures {
-		if !s.signed() {
-			continue
-		}
-		gone[s.id.num] = true
-		if s.widget.num != 0 && s.onWidget != nil {
-			still := dict{{"Type", name("Annot")}, {"Subtype", name("Stamp")}, {"F", number("196")}} // print, read only, locked
-			for _, key := range []name{"Rect", "AP", "P"} {
-				if v := s.onWidget.get(key); v != nil {
-					still = append(still, entry{key, v})
-				}
-			}
-			m.update.put(s.widget, still)
-		}
-		if s.widget != s.id {
-			m.update.put(s.id, s.dict.with("V", nil))
-		}
-	}
-	left := array{}
-	for _, o := range fields.fields {
-		if id, _ := o.(ref); id.num == 0 || !gone[id.num] {
-			left = append(left, o)
-		}
-	}
-	d := fields.dict.with("XFA", nil).with("SigFlags", nil).with("Fields", left)
-	switch {
-	case len(left) == 0:
-		return root.with("AcroForm", nil)
-	case fields.id.num != 0:
-		m.update.put(fields.id, d)
-		return root
-	}
-	return root.with("AcroForm", d)
 }
 
 // attach writes the files and their description. It returns the reference of the description.

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"image"
 	"image/color"
+	"image/jpeg"
 	"image/png"
 	"io"
 	"runtime"
@@ -23,6 +24,7 @@ import (
 	"tamga/internal/testsize"
 	"tamga/pki/suite"
 	"tamga/sig"
+	"tamga/sig/budget"
 	"tamga/sig/cades"
 )
 
@@ -293,6 +295,112 @@ func TestCardSignedInside(t *testing.T) {
 				if !strings.Contains(said, want) {
 					t.Errorf("the sheet does not say %q: %s", want, said)
 				}
+			}
+		})
+	}
+}
+
+// TestCardStill: nothing on a card runs. Links stay, and what plays is a picture.
+func TestCardStill(t *testing.T) {
+	tools := judge.PDF(t)
+	_, signer := party(t)
+	script := "<</S /JavaScript /JS (app.alert\\(1\\))>>"
+	data := document{
+		catalog: "/OpenAction " + script + " /AA <</WC " + script + ">> /Outlines 100 0 R /AcroForm <</Fields [105 0 R] /CO [106 0 R] /DA (/F1 0 Tf)>> /Names <</JavaScript <</Names [(a) " + script + "]>>>>",
+		page: "/AA <</O " + script + ">> /Annots [102 0 R 103 0 R 104 0 R 106 0 R 107 0 R <</Type /Annot /Subtype /Link /Rect [1 1 9 9] /A <</S /Launch /F (evil.exe)>>>>" +
+			" <</Type /Annot /Subtype /Link /Rect [1 20 9 29] /A <</S /URI /URI (https://example.org/)>>>>]",
+		objects: map[int]string{
+			100: "<</Type /Outlines /First 101 0 R /Last 108 0 R /Count 2>>",
+			101: "<</Title (one) /Parent 100 0 R /Next 108 0 R /A " + script + ">>",
+			102: "<</Type /Annot /Subtype /Link /Rect [10 10 20 20] /A <</S /GoTo /D [10 0 R /Fit] /Next " + script + ">>>>",
+			103: "<</Type /Annot /Subtype /Link /Rect [30 10 40 20] /A <</S /GoTo /D [10 0 R /Fit]>> /AA <</U " + script + ">>>>",
+			104: "<</Type /Annot /Subtype /Screen /Rect [50 10 60 20] /F 4 /AP <</N 109 0 R>> /A <</S /Rendition /JS (x)>>>>",
+			105: "<</T (total) /FT /Tx /Kids [106 0 R] /AA <</C " + script + ">>>>",
+			106: "<</Type /Annot /Subtype /Widget /Parent 105 0 R /Rect [70 10 80 20] /F 4 /AP <</N 109 0 R>> /A <</S /SubmitForm /F (https://example.org/)>> /AA <</K " + script + ">>>>",
+			107: "<</Type /Annot /Subtype /FileAttachment /Rect [90 10 99 20] /F 4 /AP <</N 109 0 R>> /FS <</Type /Filespec /F (hidden.exe)>>>>",
+			108: "<</Title (two) /Parent 100 0 R /Prev 101 0 R /Dest [10 0 R /Fit]>>",
+			109: streamObject("/Type /XObject /Subtype /Form /BBox [0 0 9 9]", "0 0 9 9 re f"),
+		},
+	}.build()
+	card := made1(t, newCard(t, "x.pdf", data, signer))
+	if err := tools.CheckQPDF(card, ""); err != nil {
+		t.Error(err)
+	}
+	shown, err := tools.QPDF(card, "--qdf", "--object-streams=disable", "--remove-attachment=x.pdf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, word := range []string{"JavaScript", "/Launch", "/SubmitForm", "/Rendition", "/AA", "/Screen", "/FileAttachment", "/OpenAction", "hidden.exe"} {
+		if bytes.Contains(shown, []byte(word)) {
+			t.Errorf("the pages of the card have %s", word)
+		}
+	}
+	for word, want := range map[string]int{"/S /GoTo": 1, "/S /URI": 1, "/Subtype /Stamp": 2, "/Subtype /Widget": 1, "/Dest": 1} {
+		if got := bytes.Count(shown, []byte(word)); got != want {
+			t.Errorf("the pages of the card have %s %d times; want %d", word, got, want)
+		}
+	}
+	// A page that is no object of its own cannot be written without what runs on it.
+	direct := document{page: "/AA <</O " + script + ">>"}.build()
+	direct = bytes.Replace(direct, []byte("/Kids [10 0 R]"), []byte("/Kids [<</Type /Page /AA <</O "+script+">>>>]"), 1)
+	card = made1(t, newCard(t, "x.pdf", direct, signer))
+	if said, err := tools.Text(card, ""); err != nil || !strings.Contains(flat(said), flat(cardLanguages["ru"].cover[coverBroken])) {
+		t.Errorf("%s %v", said, err)
+	}
+}
+
+// TestCardHiddenMark: a field that shows nothing is no mark, and the card does not show what the document hides.
+func TestCardHiddenMark(t *testing.T) {
+	tools := judge.PDF(t)
+	_, signer := party(t)
+	signed := signedBy(t, signer, document{pages: 2}.build(), anywhere(""))
+	off := name("Off")
+	for kind, change := range map[string]func(d dict) dict{
+		"shown":              func(d dict) dict { return d },
+		"without a page":     func(d dict) dict { return d.with("P", nil) },
+		"hidden":             func(d dict) dict { return d.with("F", number("2")) },
+		"not on the screen":  func(d dict) dict { return d.with("F", number("36")) },
+		"without appearance": func(d dict) dict { return d.with("AP", nil) },
+		"an empty one":       func(d dict) dict { return d.with("AP", dict{{"D", number("1")}}) },
+		"of another state":   func(d dict) dict { return d.with("AP", dict{{"N", dict{{"On", d.get("AP")}}}}).with("AS", off) },
+		"beside the page": func(d dict) dict {
+			return d.with("Rect", array{number("900"), number("1"), number("990"), number("40")})
+		},
+	} {
+		t.Run(kind, func(t *testing.T) {
+			f := opened(t, signed)
+			field := f.form().signatures[0]
+			u, err := f.newUpdate()
+			if err != nil {
+				t.Fatal(err)
+			}
+			u.put(field.widget, change(field.onWidget))
+			u.close()
+			f.close()
+			data := append(bytes.Clone(signed), u.buf...)
+			c := &sig.Card{Document: sig.File{Name: "signed.pdf", Document: bytes.NewReader(data)}, Made: sigtest.Time, Language: "en"}
+			c.Signers = []sig.CardSigner{{Certificate: signer.Certificate, Time: sigtest.Time, File: -1}}
+			card := made1(t, c)
+			if err := tools.CheckQPDF(card, ""); err != nil {
+				t.Error(err)
+			}
+			said, err := tools.Text(card, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			f = opened(t, card)
+			defer f.close()
+			still := f.resolveDict(field.widget)
+			own := kind != "shown" && kind != "without a page"
+			if hidden := f.intOf(still.get("F"))&flagHidden != 0; hidden != (own && kind != "beside the page") {
+				t.Errorf("the field is %s", appendObject(nil, still, nil))
+			}
+			p, err := f.page(1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if drawn := f.resolveDict(f.inheritedEntry(p, "Resources")).get("XObject") != nil; drawn != own || !strings.Contains(said, "on page 2") {
+				t.Errorf("a mark of the card's own: %t; %s", drawn, said)
 			}
 		})
 	}
@@ -598,6 +706,30 @@ func TestCardMemory(t *testing.T) {
 	})
 	if err != nil || took > 64<<20 {
 		t.Errorf("%d KiB were allocated: %v", took>>10, err)
+	}
+}
+
+// TestCardPictureMemory: a picture is charged for all copies of it, before they are made.
+func TestCardPictureMemory(t *testing.T) {
+	_, signer := party(t)
+	var small bytes.Buffer
+	if err := jpeg.Encode(&small, image.NewGray(image.Rect(0, 0, 8, 8)), nil); err != nil {
+		t.Fatal(err)
+	}
+	photo := bytes.Clone(small.Bytes()[:2])
+	for range 128 { // comments of 64 KiB
+		photo = append(append(photo, 0xff, 0xfe, 0xff, 0xff), make([]byte, 1<<16-3)...)
+	}
+	photo = append(photo, small.Bytes()[2:]...)
+	c := newCard(t, "photo.jpg", photo, signer)
+	made1(t, newCard(t, "x.txt", []byte("x"), signer)) // fonts stay in memory
+	for limit, fits := range map[int64]bool{15 << 20: false, 24 << 20: true} {
+		ctx := budget.With(t.Context(), budget.Limits{Steps: 1 << 40, Memory: limit})
+		var err error
+		took := allocated(func() { _, err = New().MakeCard(ctx, c) })
+		if fits != (err == nil) || !fits && !errors.Is(err, budget.ErrMemory) || took > limit {
+			t.Errorf("within %d MiB: %v, %d KiB were allocated", limit>>20, err, took>>10)
+		}
 	}
 }
 
