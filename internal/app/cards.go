@@ -45,6 +45,7 @@ func (c *cards) Card(ctx context.Context, who audit.Principal, o *signing.CardOr
 	}
 	if withReport {
 		order.Paint = qr.PNG
+		order.Drop = func(ctx context.Context, number string) error { return c.reports.Delete(ctx, who, number) }
 		order.Keep = func(ctx context.Context, found []signing.SignatureReport, digest []byte) (number, address string, err error) {
 			one, err := sign.NewReport(order.Document.Name, order.Document.Document.Size(), digest, found, c.now())
 			if err != nil {

@@ -24,6 +24,8 @@ type CardOrder struct {
 	Language   string // of the sheet: "ru" or "en"
 	// Keep stores a report of the verification, and returns what leads to it. nil: none is stored.
 	Keep func(ctx context.Context, found []SignatureReport, digest []byte) (number, address string, err error)
+	// Drop deletes that report, if the card could not be made. It is needed with Keep.
+	Drop func(ctx context.Context, number string) error
 	// Paint returns a PNG with the QR code of an address. It is needed with Keep.
 	Paint func(address string) ([]byte, error)
 }
@@ -103,22 +105,40 @@ func MakeCard(ctx context.Context, known sig.Formats, check sig.Check, o *CardOr
 		return nil, fault.New(fault.InvalidContent, "the document has no signature: give the files of its signatures, too")
 	}
 	if o.Keep != nil {
-		hashed, err := sig.DigestOf(ctx, o.Document, digestOfReports)
-		if err != nil {
-			return nil, err
-		}
-		report := &c.card.Report
-		if report.Number, report.Address, err = o.Keep(ctx, c.found, hashed.Sum); err != nil {
-			return nil, err
-		}
-		if report.Address != "" {
-			if report.Code, err = o.Paint(report.Address); err != nil {
-				return nil, err
-			}
-		}
+		return c.withReport(ctx, cards, o)
 	}
 	result, err := cards.MakeCard(ctx, &c.card)
 	if err != nil {
+		return nil, refused(err)
+	}
+	return result, nil
+}
+
+// withReport makes a card that leads to a stored report. The report is stored first, since the card has its number: one
+// whose card cannot be made is deleted.
+func (c *cardVerifier) withReport(ctx context.Context, cards sig.Cards, o *CardOrder) (result sig.Result, err error) {
+	hashed, err := sig.DigestOf(ctx, o.Document, digestOfReports)
+	if err != nil {
+		return nil, err
+	}
+	report := &c.card.Report
+	if report.Number, report.Address, err = o.Keep(ctx, c.found, hashed.Sum); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err == nil {
+			return
+		}
+		if failed := o.Drop(context.WithoutCancel(ctx), report.Number); failed != nil {
+			err = errors.Join(err, failed)
+		}
+	}()
+	if report.Address != "" {
+		if report.Code, err = o.Paint(report.Address); err != nil {
+			return nil, err
+		}
+	}
+	if result, err = cards.MakeCard(ctx, &c.card); err != nil {
 		return nil, refused(err)
 	}
 	return result, nil
