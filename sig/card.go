@@ -7,6 +7,9 @@ import (
 	"io"
 	"time"
 
+	"golang.org/x/text/cases"
+	"golang.org/x/text/unicode/norm"
+
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
 )
@@ -69,6 +72,12 @@ type CardFile struct {
 	Digest suite.Digest
 	// WriteTo writes the file. It may be called any number of times.
 	WriteTo func(ctx context.Context, w io.Writer) error
+}
+
+// NameKey returns what two names of files have in common that are one file on some system: letter case, and how letters with
+// marks are written.
+func NameKey(name string) string {
+	return norm.NFC.String(cases.Fold().String(norm.NFC.String(name)))
 }
 
 // CardChange is something that was changed in a card after it was made.

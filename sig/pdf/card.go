@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
 
@@ -119,7 +120,7 @@ func cardFiles(ctx context.Context, c *sig.Card) ([]cardEntry, error) {
 	for _, one := range append([]sig.File{c.Document}, c.Signatures...) {
 		e := cardEntry{File: one}
 		e.Name = freeCardName(cleanCardName(one.Name), taken)
-		taken[cardKey(e.Name)] = true
+		taken[sig.NameKey(e.Name)] = true
 		d, err := sig.DigestOf(ctx, one, suite.Streebog256)
 		if err != nil {
 			return nil, err
@@ -156,10 +157,29 @@ func cleanCardName(name string) string {
 		trimmed = name
 		name = strings.TrimRight(strings.TrimSpace(name), " .")
 	}
+	if device(name) {
+		runes := []rune("_" + name)
+		name = string(runes[:min(len(runes), maxCardName)])
+	}
 	if wrongCardName(name) != "" {
 		return "document"
 	}
 	return name
+}
+
+// device reports whether Windows takes a name for a device, whatever follows its first point.
+func device(name string) bool {
+	stem, _, _ := strings.Cut(name, ".")
+	stem = strings.ToUpper(strings.TrimRight(stem, " "))
+	switch stem {
+	case "CON", "PRN", "AUX", "NUL", "CONIN$", "CONOUT$":
+		return true
+	}
+	number, ok := strings.CutPrefix(stem, "COM")
+	if !ok {
+		number, ok = strings.CutPrefix(stem, "LPT")
+	}
+	return ok && utf8.RuneCountInString(number) == 1 && strings.Contains("0123456789\u00b9\u00b2\u00b3", number)
 }
 
 // hiddenInName reports whether a character may not be in the name of a file: it does not show, or it changes the direction
@@ -173,13 +193,10 @@ func driveOf(name string) bool {
 	return len(name) >= 2 && name[1] == ':' && (name[0]|0x20 >= 'a' && name[0]|0x20 <= 'z')
 }
 
-// cardKey returns what two names have in common that are one file on some system.
-func cardKey(name string) string { return strings.ToLower(norm.NFC.String(name)) }
-
 func freeCardName(name string, taken map[string]bool) string {
 	end := path.Ext(name)
 	stem := strings.TrimSuffix(name, end)
-	for i := 2; taken[cardKey(name)]; i++ {
+	for i := 2; taken[sig.NameKey(name)]; i++ {
 		tail := []rune(fmt.Sprintf(" (%d)%s", i, end))
 		runes := []rune(stem)
 		name = string(runes[:min(len(runes), max(0, maxCardName-len(tail)))]) + string(tail)

@@ -114,10 +114,10 @@ func (o *cardOpener) attachments(root dict) (list []attachment, err error) {
 			if err != nil {
 				return err
 			}
-			if taken[cardKey(one.Name)] {
+			if taken[sig.NameKey(one.Name)] {
 				return forbidden(fmt.Sprintf("has two attachments with the name %s; names that differ expected", quoted(one.Name)))
 			}
-			taken[cardKey(one.Name)] = true
+			taken[sig.NameKey(one.Name)] = true
 			list = append(list, one)
 		}
 		return nil
@@ -173,6 +173,8 @@ func wrongCardName(label string) string {
 		return fmt.Sprintf("has more than %d characters", maxCardName)
 	case strings.ContainsAny(label, `/\:`) || label == "." || label == ".." || driveOf(label):
 		return "leads to another folder"
+	case device(label):
+		return "is that of a device on Windows"
 	case strings.ContainsFunc(label, hiddenInName):
 		return "has characters that do not show"
 	case strings.TrimRight(label, " .") != label || strings.TrimSpace(label) != label:

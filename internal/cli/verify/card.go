@@ -233,7 +233,10 @@ func (o *CardOpen) write(c *cli.Console, card *sig.OpenedCard, report *cardRepor
 	taken := map[string]bool{}
 	for _, f := range list {
 		name := fitting(f.Name, taken)
-		taken[name] = true
+		if !filepath.IsLocal(name) || filepath.Base(name) != name {
+			return fmt.Errorf("%s: this system takes the name %q for more than that of a file", o.Card, f.Name)
+		}
+		taken[sig.NameKey(name)] = true
 		target := filepath.Join(dir, name)
 		if err := cli.CheckTarget(target, o.Force); err != nil {
 			return err
@@ -276,7 +279,7 @@ const most = 240
 
 // fitting returns a name that file systems take: shorter if it is too long, with its ending.
 func fitting(name string, taken map[string]bool) string {
-	if len(name) <= most && !taken[name] {
+	if len(name) <= most && !taken[sig.NameKey(name)] {
 		return name
 	}
 	end := filepath.Ext(name)
@@ -292,7 +295,7 @@ func fitting(name string, taken map[string]bool) string {
 		for len(string(stem))+len(tail) > most {
 			stem = stem[:len(stem)-1]
 		}
-		if shorter := string(stem) + tail; !taken[shorter] {
+		if shorter := string(stem) + tail; !taken[sig.NameKey(shorter)] {
 			return shorter
 		}
 	}
