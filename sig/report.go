@@ -36,6 +36,9 @@ type Check struct {
 	CRLs                 []*x509gost.RevocationList
 	// OCSP are answers about revocation from any source.
 	OCSP []*ocsp.Basic
+	// Container is what a container around the signature adds, nil if there is none. Formats whose
+	// signatures contain messages of another format set it for that format.
+	Container *Container
 	// At is the time for which certificates are checked. A signature with a valid time
 	// stamp is checked for the time of that stamp instead.
 	At time.Time
@@ -52,6 +55,22 @@ type Check struct {
 	// Expect is the path of the element that every signature must cover, such as
 	// "/Envelope/Body". It is empty for no such rule. See [Check.CoversPart].
 	Expect string
+}
+
+// Container is what a document, such as a PDF, adds to the signatures inside it: time stamps over
+// them, and evidence beside them.
+type Container struct {
+	// Found is evidence beside the signature. It counts as that of the signature itself.
+	Found
+	// Stamped reports that a time stamp of the container proves that the signature existed at At.
+	Stamped bool
+	// Chained reports that an archive time stamp of the container covers the signature and is valid, or
+	// was when it was made. Then time stamps of the signature are judged at At, and not at their own
+	// time (decision 0063).
+	Chained bool
+	// Archived is the part of Found that a valid archive time stamp covers together with the signature,
+	// nil without such a time stamp.
+	Archived *Found
 }
 
 // Report is the result of a Check.
@@ -73,8 +92,8 @@ type Signature struct {
 	// Level is the highest level whose parts are present and valid: "raw", "CMS", "BES",
 	// "T", "C" (references alone), "X1" (a time stamp over the references, without values
 	// that prove the path), "X-L" (values without that time stamp), "XLT1", "LT" (values in the
-	// fields of a message, without references) or "A" (an archive time stamp over complete
-	// evidence). PDF also has "DocTimeStamp": a time stamp of the document among its signatures.
+	// fields of a message or beside it, without references), "A" (an archive time stamp over complete
+	// evidence) or "LTA" (the same in PDF and XML). PDF also has LevelDocumentStamp.
 	Level string
 	// Covers describes which bytes the signature covers.
 	Covers string
@@ -126,6 +145,12 @@ func (s *Signature) MadeAt() (at time.Time, proven bool) {
 	}
 	return s.BestTime, proven
 }
+
+// LevelDocumentStamp is the Level of a time stamp of the document among its signatures.
+const LevelDocumentStamp = "DocTimeStamp"
+
+// IsStamp reports whether this is a time stamp of the document, which no person made.
+func (s *Signature) IsStamp() bool { return s.Level == LevelDocumentStamp }
 
 // TimeStamp is the result for one time stamp of a signature.
 type TimeStamp struct {

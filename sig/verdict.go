@@ -120,15 +120,20 @@ func worst(findings []Finding) Verdict {
 }
 
 // Verdict returns the verdict of the whole file: the worst of its findings and of its
-// signatures with their countersignatures. A file without a signature has failed. The
-// command, the service and library callers all use this verdict.
+// signatures with their countersignatures. A file without a signature has failed. Time stamps of the
+// document count only if the file has nothing else: what they prove is in the verdicts of the
+// signatures, which name each that was left out. The command, the service and library callers all use
+// this verdict.
 func (r *Report) Verdict() Verdict {
 	if len(r.Signatures) == 0 {
 		return Failed
 	}
+	signed := slices.ContainsFunc(r.Signatures, func(s Signature) bool { return !s.IsStamp() })
 	v := r.Own()
 	for i := range r.Signatures {
-		v = max(v, r.Signatures[i].Verdict())
+		if s := &r.Signatures[i]; !signed || !s.IsStamp() {
+			v = max(v, s.Verdict())
+		}
 	}
 	return v
 }

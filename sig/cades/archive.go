@@ -564,15 +564,7 @@ func (l *longTerm) chained() bool {
 
 // contentsOf returns the certificates and revocation data in a token, with those in its unsigned
 // attributes. Unreadable ones are reported as missing if they are needed.
-func contentsOf(token *tsp.Token) sig.Found {
-	lists, _ := token.Message.RevocationLists()
-	answers, _ := token.Message.OCSPAnswers()
-	found := sig.Found{Certificates: token.Certificates(), CRLs: lists, OCSP: answers}
-	for _, s := range token.Message.Signers {
-		found = joined(found, readLongTerm(s).values)
-	}
-	return found
-}
+func contentsOf(token *tsp.Token) sig.Found { return Carried(token.Message) }
 
 func joined(a, b sig.Found) sig.Found {
 	return sig.Found{

@@ -11,7 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"tamga/pki/chain"
 	"tamga/pki/cms"
 	"tamga/pki/suite"
 	"tamga/pki/tsp"
@@ -38,12 +37,7 @@ type container struct {
 
 func containerOf(m *cms.Message) *container {
 	return &container{contentType: m.ContentType, certs: slices.Clip(m.Certificates), crls: slices.Clip(m.CRLs), message: m, frozen: coversFields(m),
-		inside: sync.OnceValue(func() sig.Found {
-			certs, _ := m.X509() // unreadable ones prove nothing
-			lists, _ := m.RevocationLists()
-			answers, _ := m.OCSPAnswers()
-			return sig.Found{Certificates: certs, CRLs: lists, OCSP: answers}
-		})}
+		inside: sync.OnceValue(func() sig.Found { return Carried(m) })}
 }
 
 // coversFields reports whether an archive time stamp covers the certificates and CRLs of a message as they
@@ -318,15 +312,7 @@ func (t *target) proven(r *raising, whole *cms.SignerInfo) bool {
 			found = joined(found, contentsOf(a.token))
 		}
 	}
-	certs := found.Certificates
-	var roots []*x509gost.Certificate
-	for _, c := range certs {
-		if c.IsSelfIssued() {
-			roots = append(roots, c)
-		}
-	}
-	_, err := chain.Build(t.signer, chain.Options{Roots: roots, Intermediates: certs, CRLs: found.CRLs, OCSP: found.OCSP, At: t.stamped, RequireRevocation: true})
-	return err == nil
+	return evidence.Proven(t.signer, t.stamped, found, r.rules)
 }
 
 // hold puts evidence into the token of the last archive time stamp, which nothing covers: with a v2 in the

@@ -150,6 +150,19 @@ func Values(s *cms.SignerInfo) (certs, crls, answers [][]byte) {
 	return certs, crls, answers
 }
 
+// Carried returns the certificates and revocation data of a message and of the unsigned attributes of its
+// signatures. Unreadable ones are left out.
+func Carried(m *cms.Message) sig.Found {
+	certs, _ := m.X509()
+	lists, _ := m.RevocationLists()
+	answers, _ := m.OCSPAnswers()
+	found := sig.Found{Certificates: certs, CRLs: lists, OCSP: answers}
+	for _, s := range m.Signers {
+		found = joined(found, readLongTerm(s).values)
+	}
+	return found
+}
+
 // parsed returns the elements that can be parsed and notes the others.
 func parsed[T any](l *longTerm, what string, raws [][]byte, parse func([]byte) (T, error)) (list []T) {
 	for _, raw := range raws {
@@ -330,6 +343,9 @@ func (v *verifier) stamps(ctx context.Context, out *sig.Signature, s *cms.Signer
 	}
 }
 
+// IsTimeStamp reports whether an unsigned attribute has time stamps.
+func IsTimeStamp(oid x509gost.OID) bool { return stampKind(oid) != "" }
+
 // stampKind returns the kind of time stamp in an attribute, "" for other attributes.
 func stampKind(oid x509gost.OID) string {
 	for _, k := range stampKinds {
@@ -489,10 +505,16 @@ func (v *verifier) stamp(ctx context.Context, kind string, place int, value []by
 	// Alone, a time stamp is judged at its own time. Under archive time stamps it is judged at the time
 	// that they prove: they exist because its certificate ends.
 	judged, forged := ts.Time, v.check.At
-	if l.chained() {
+	switch {
+	case l.chained():
 		judged = v.provenBy(l, place, ts.Time)
 		forged = judged
 		l.inOrder(place, kind, ts.Time)
+	case v.around.Chained: // the container has them
+		if judged = v.check.At; judged.Before(ts.Time) {
+			judged = ts.Time
+		}
+		forged = judged
 	}
 	ts.Chain, findings = v.check.TrustTimeStamp(ctx, ts.Signer, judged, found)
 	ts.Findings = append(ts.Findings, findings...)
@@ -520,12 +542,20 @@ func (v *verifier) tokenFound(own sig.Found, l *longTerm) sig.Found {
 // level returns the highest level whose attributes are present and valid.
 func (v *verifier) level(out *sig.Signature, l *longTerm) string {
 	below := v.levelBelow(out, l)
+	beside := v.around.Found
 	switch {
-	case !l.archiveTS || l.broken || l.disorder:
+	case l.broken || l.disorder:
 		return below
-	case below == "XLT1" || below == "X-L" || below == "LT":
+	case l.archiveTS:
+	case v.around.Archived != nil && below != "BES" && below != "T":
+		beside = *v.around.Archived
+	default:
+		return below
+	}
+	switch {
+	case below == "XLT1" || below == "X-L" || below == "LT" && l.archiveTS:
 		return "A" // its evidence is complete
-	case l.unresolved || l.valuesBroken || !v.selfContained(out, l):
+	case l.unresolved || l.valuesBroken || !v.selfContained(out, l, beside):
 		return below
 	}
 	return "A"
@@ -534,10 +564,10 @@ func (v *verifier) level(out *sig.Signature, l *longTerm) string {
 // levelBelow returns the level without archive time stamps.
 func (v *verifier) levelBelow(out *sig.Signature, l *longTerm) string {
 	switch {
-	case l.broken || !l.signatureTS:
+	case l.broken || !l.signatureTS && !v.around.Stamped:
 		return "BES"
-	case !l.hasRefs && len(v.crls)+len(v.answers) > 0 && !l.valuesBroken && v.selfContained(out, l):
-		return "LT" // the values are in the fields of the message
+	case !l.hasRefs && len(v.crls)+len(v.answers)+len(v.around.CRLs)+len(v.around.OCSP) > 0 && !l.valuesBroken && v.selfContained(out, l, v.around.Found):
+		return "LT" // the values are in the fields of the message, or beside it
 	case !l.hasRefs:
 		return "T"
 	}
@@ -548,7 +578,7 @@ func (v *verifier) levelBelow(out *sig.Signature, l *longTerm) string {
 		}
 	}
 	v.values(out, l)
-	complete := l.hasValues && !l.unresolved && !l.valuesBroken && v.selfContained(out, l)
+	complete := l.hasValues && !l.unresolved && !l.valuesBroken && v.selfContained(out, l, v.around.Found)
 	switch {
 	case complete && l.referencesTS:
 		return "XLT1"
@@ -560,14 +590,14 @@ func (v *verifier) levelBelow(out *sig.Signature, l *longTerm) string {
 	return "C"
 }
 
-// selfContained reports whether the message alone proves that no certificate on the
+// selfContained reports whether the message, with the evidence beside it, proves that no certificate on the
 // signer's path was revoked at the best time.
-func (v *verifier) selfContained(out *sig.Signature, l *longTerm) bool {
+func (v *verifier) selfContained(out *sig.Signature, l *longTerm, beside sig.Found) bool {
 	verdict, err := chain.Build(out.Signer, chain.Options{
 		Roots:             v.check.Roots,
-		Intermediates:     slices.Concat(l.values.Certificates, v.certs, l.held.Certificates),
-		CRLs:              slices.Concat(l.values.CRLs, v.crls, l.held.CRLs),
-		OCSP:              slices.Concat(l.values.OCSP, v.answers, l.held.OCSP),
+		Intermediates:     slices.Concat(l.values.Certificates, v.certs, l.held.Certificates, beside.Certificates),
+		CRLs:              slices.Concat(l.values.CRLs, v.crls, l.held.CRLs, beside.CRLs),
+		OCSP:              slices.Concat(l.values.OCSP, v.answers, l.held.OCSP, beside.OCSP),
 		At:                out.BestTime,
 		RequireRevocation: true,
 	})

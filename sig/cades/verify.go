@@ -90,6 +90,9 @@ func (*Format) verify(ctx context.Context, c *sig.Check) (*sig.Report, error) {
 		counters: maxCountersigners, stampsLeft: maxStamps, trusted: map[*x509gost.Certificate]trust{},
 		checksLeft: maxValueChecks, sound: map[string]bool{}, archives: map[*cms.SignerInfo]*archives{},
 	}
+	if c.Container != nil {
+		v.around = *c.Container
+	}
 	left := maxStamps
 	for i, s := range m.Signers {
 		if i == maxSigners {
@@ -131,6 +134,7 @@ func (*Format) verify(ctx context.Context, c *sig.Check) (*sig.Report, error) {
 type verifier struct {
 	budget  *budget.Budget
 	check   *sig.Check
+	around  sig.Container // empty if there is none
 	message *cms.Message
 	report  *sig.Report
 	content []suite.Digest // of the signed document, by each algorithm in use

@@ -24,6 +24,7 @@ var description = sig.Description{
 	},
 	Forms: []sig.Form{{Name: "pdf", Noun: "PDF with its signature inside", Type: "PDF", Extensions: []string{"pdf"}, Marks: stamp.Forms(), Params: map[sig.Level]sig.Params{
 		sig.LevelBasic: {"PDFFormat": formatCMS}, sig.LevelTime: {"PDFFormat": formatCAdEST}, sig.LevelLongTerm: {"PDFFormat": formatCAdES},
+		sig.LevelArchive: {"PDFFormat": formatCAdESA},
 	}}},
 	Recognises: func(head []byte, _ int64) bool { return LooksLikePDF(head) },
 }

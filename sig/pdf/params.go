@@ -18,6 +18,7 @@ const (
 	formatCMS    = "CMS"
 	formatCAdEST = "CAdEST"
 	formatCAdES  = "CAdES"
+	formatCAdESA = "CAdESA"
 
 	notCertified = "NOT_CERTIFIED"
 )
@@ -25,7 +26,7 @@ const (
 // The enumerations of the interface with all their values. The index of a certification
 // level is P of the DocMDP transform.
 var (
-	formats             = []sig.Choice{{Name: formatCAdEST, Number: "0", Level: sig.LevelTime}, {Name: formatCAdES, Number: "1", Level: sig.LevelLongTerm}, {Name: formatCMS, Number: "2"}}
+	formats             = []sig.Choice{{Name: formatCAdEST, Number: "0", Level: sig.LevelTime}, {Name: formatCAdES, Number: "1", Level: sig.LevelLongTerm}, {Name: formatCMS, Number: "2"}, {Name: formatCAdESA, Number: "3", Level: sig.LevelArchive}}
 	certificationLevels = []sig.Choice{
 		{Name: notCertified, Number: "0"},
 		{Name: "CERTIFIED_NO_CHANGES_ALLOWED", Number: "1"},
@@ -81,7 +82,7 @@ func (f *Format) Read(given sig.Params) *sig.Request {
 		password: password(given),
 	}
 	if !r.Given("PDFFormat") {
-		r.Fault("PDFFormat", "is missing; CMS, CAdEST or CAdES expected")
+		r.Fault("PDFFormat", "is missing; CMS, CAdEST, CAdES or CAdESA expected")
 	}
 	level := r.Enum("PDFCertificationLevel", certificationLevels, notCertified)
 	for i, c := range certificationLevels {

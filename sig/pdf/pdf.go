@@ -8,6 +8,9 @@
 //	CAdEST  ETSI.CAdES.detached with a time stamp of the signature (PAdES B-T)
 //	CAdES   the same with the attributes of X Long Type 1 in the message and, in a
 //	        revision of its own, a document security store (PAdES B-LT)
+//	CAdESA  the same with a time stamp of the document over it (PAdES B-LTA)
+//
+// Enhance raises signatures of any program to the levels above CMS, and renews CAdESA.
 //
 // Begin with New. The package does not render pages and does not make the messages
 // inside: package cades does.

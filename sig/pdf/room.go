@@ -14,6 +14,8 @@ const (
 	// Certificates are not included.
 	roomMessage = 2 << 10
 	maxRoom     = 64 << 20
+	// roomStamp is for a time stamp of the document by an unknown service.
+	roomStamp = 12 << 10
 )
 
 // roomEvidence is for time stamps and revocation data if no size is known from an earlier
@@ -21,6 +23,7 @@ const (
 var roomEvidence = map[string]struct{ estimate, bound int }{
 	formatCAdEST: {8 << 10, 16 << 10},
 	formatCAdES:  {40 << 10, 128 << 10},
+	formatCAdESA: {40 << 10, 128 << 10},
 }
 
 // sizes remembers the size of the evidence of earlier signatures. The zero value is
@@ -59,6 +62,13 @@ func (s *sizes) note(key string, n int) {
 // does not depend on evidence. key names the size of the evidence in sizes; if it is
 // empty, the size is not remembered.
 func (m *maker) room() (n, fixed int, key string) {
+	if m.stamping {
+		n = roomStamp
+		if seen, known := m.format.sizes.find(m.stampKey()); known {
+			n = seen + seen/8 + 1<<10
+		}
+		return min(max(n, m.job.Room), maxRoom), 0, ""
+	}
 	fixed = roomMessage + len(m.job.Certificate.Raw) + 2*len(m.job.Certificate.RawIssuer)
 	if m.params.chain {
 		for _, c := range m.job.Chain {
@@ -82,6 +92,9 @@ func (m *maker) room() (n, fixed int, key string) {
 	}
 	return min(max(n, m.job.Room), maxRoom), fixed, key
 }
+
+// stampKey is sizeKey for time stamps of the document.
+func (m *maker) stampKey() string { return "stamp\x00" + m.params.address }
 
 // sizeKey names what the size of the evidence depends on: the format, the time-stamp
 // service and the authority, by its certificate. The authority's name is not enough,

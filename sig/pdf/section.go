@@ -65,7 +65,7 @@ func (m *maker) compose() (*made, error) {
 	f := m.file
 	m.form = f.form()
 	limits := f.restrictions(m.form)
-	if limits.level == 1 {
+	if limits.level == 1 && !m.stamping {
 		return nil, forbidden("is certified by its author, and the certification forbids all changes, signatures included (DocMDP, P 1)")
 	}
 	var err error
@@ -88,9 +88,11 @@ func (m *maker) compose() (*made, error) {
 	if err != nil {
 		return nil, err
 	}
-	drawn, err := m.draw(target)
-	if err != nil {
-		return nil, err
+	drawn := &stamp.Appearance{}
+	if !m.stamping {
+		if drawn, err = m.draw(target); err != nil {
+			return nil, err
+		}
 	}
 	room, fixed, key := m.room()
 	rootID, _ := f.catalog()
@@ -113,7 +115,7 @@ func (m *maker) compose() (*made, error) {
 	if f.rebuilt {
 		m.keepAll()
 	}
-	if ids := m.identifiers(); ids != nil {
+	if ids := f.identifiers(m.update, m.job, m.update.buf); ids != nil {
 		m.update.trailer = m.update.trailer.with("ID", ids)
 	}
 	m.update.close()
@@ -192,6 +194,9 @@ type target struct {
 // choose returns the field to sign.
 func (m *maker) choose(limits *restriction) (*target, error) {
 	f := m.file
+	if m.stamping { // empty fields are for people
+		return &target{name: m.form.freeName()}, nil
+	}
 	if m.params.field != "" {
 		for _, s := range m.form.signatures {
 			if s.name != m.params.field {
@@ -403,8 +408,11 @@ func positionOf(n x509gost.Name) string {
 // the buffer of the array of ByteRange, which is written later.
 func (m *maker) putSignature(id ref, t *target, level, room int) (byteRange int) {
 	u := m.update
-	d := dict{{"Type", name("Sig")}, {"Filter", name("Adobe.PPKLite")}, {"SubFilter", m.subFilter()}}
-	d = append(d, entry{"Name", textString(commonName(m.job.Certificate.Subject))}, entry{"M", dateString(m.job.Time)})
+	d := dict{{"Type", name("DocTimeStamp")}, {"Filter", name("Adobe.PPKLite")}, {"SubFilter", subFilterStamp}}
+	if !m.stamping {
+		d = dict{{"Type", name("Sig")}, {"Filter", name("Adobe.PPKLite")}, {"SubFilter", m.subFilter()},
+			{"Name", textString(commonName(m.job.Certificate.Subject))}, {"M", dateString(m.job.Time)}}
+	}
 	if m.params.reason != "" {
 		d = append(d, entry{"Reason", textString(m.params.reason)})
 	}
@@ -656,7 +664,7 @@ func (m *maker) putForm(t *target) dict {
 // extend adds the ETSI extensions if the document is older than PDF 2.0, which includes
 // them.
 func (m *maker) extend(root dict) dict {
-	level := map[string]int64{formatCAdEST: 2, formatCAdES: 5}[m.params.format]
+	level := map[string]int64{formatCAdEST: 2, formatCAdES: 5, formatCAdESA: 5}[m.params.format]
 	if level == 0 || m.file.effectiveVersion() >= "2.0" {
 		return root
 	}
@@ -694,20 +702,22 @@ func (m *maker) cut(byteRange, room int, rev *revision) (*made, error) {
 	return &made{head: u.buf[:u.holeAt:u.holeAt], tail: u.buf[u.holeAt:], room: room, revision: rev}, nil
 }
 
-// identifiers returns the two identifiers of the trailer. The first one never changes.
-func (m *maker) identifiers() array {
-	u := m.update
+// identifiers returns the two identifiers of the trailer. The first one never changes. of makes the second
+// one different from others.
+func (f *file) identifiers(u *update, job *sig.Job, of []byte) array {
 	h := sha256.New()
-	fmt.Fprint(h, m.job.Time.UnixNano(), u.base, u.next, ";")
-	h.Write(m.job.Certificate.Raw)
-	h.Write(u.buf)
+	fmt.Fprint(h, job.Time.UnixNano(), u.base, u.next, ";")
+	if job.Certificate != nil {
+		h.Write(job.Certificate.Raw)
+	}
+	h.Write(of)
 	fresh := text(h.Sum(nil)[:16])
-	if ids := m.file.resolveArray(m.file.trailer.get("ID")); len(ids) > 0 {
-		if first := m.file.textOf(ids[0]); len(first) > 0 {
+	if ids := f.resolveArray(f.trailer.get("ID")); len(ids) > 0 {
+		if first := f.textOf(ids[0]); len(first) > 0 {
 			return array{text(first), fresh}
 		}
 	}
-	if m.file.crypt != nil { // the key depends on the missing identifier
+	if f.crypt != nil { // the key depends on the missing identifier
 		return nil
 	}
 	return array{fresh, fresh}

@@ -31,6 +31,8 @@ type maker struct {
 	stamped ref
 	// added reports that the stamp is on a page that this revision adds.
 	added bool
+	// stamping reports that the revision has a time stamp of the document. Then there is no signer.
+	stamping bool
 }
 
 // SignsParts implements sig.PartSigner: the digest is over the document with its new section.
@@ -98,7 +100,8 @@ func (m *maker) messageJob(covered sig.Document) *sig.Job {
 }
 
 func messageParams(level sig.Level, address string, chain bool) sig.Params {
-	p := sig.Params{"IsDetached": "True", "CADESType": cades.TypeOf(level), "IncludeCertChain": "True"}
+	// Archive time stamps are of the document.
+	p := sig.Params{"IsDetached": "True", "CADESType": cades.TypeOf(min(level, sig.LevelLongTerm)), "IncludeCertChain": "True"}
 	if !chain {
 		p["IncludeCertChain"] = "False"
 	}
@@ -251,7 +254,14 @@ func (f *Format) finish(ctx context.Context, job *sig.Job, prepared, signature [
 	if err := st.readResult(ctx, result, message, added, locked); err != nil {
 		return nil, err
 	}
-	return result, nil
+	if level, _ := levelOf(st.Format); level < sig.LevelArchive {
+		return result, nil
+	}
+	e := &enhancement{format: f, ctx: ctx, job: job, address: st.Address, password: password(job.Params), parts: parts}
+	if err := e.stamp(); err != nil {
+		return nil, err
+	}
+	return e.document(), nil
 }
 
 // reopen opens the document again for its encryption key.
@@ -294,7 +304,7 @@ func (f *Format) fitting(ctx context.Context, job *sig.Job, st *state, signature
 		issuers += len(c.Raw)
 	}
 	// X Long needs the issuers, and the message contains them only once.
-	if st.Format != formatCAdES && need-issuers <= st.Room {
+	if st.Revision == nil && need-issuers <= st.Room {
 		inner.Chain = nil
 		if message, err = f.finished(ctx, &inner, st, signature); err != nil || len(message) <= st.Room {
 			return message, err

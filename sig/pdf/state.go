@@ -118,8 +118,8 @@ func readState(job *sig.Job, prepared []byte) (*state, error) {
 	if err := sig.OpenState(stateForm, job, prepared, &st); err != nil {
 		return nil, err
 	}
-	if _, ok := levelOf(st.Format); !ok || st.Room <= 0 || st.Room > maxRoom || len(st.Head) == 0 || len(st.Tail) == 0 ||
-		(st.Format == formatCAdES) != (st.Revision != nil) {
+	if level, ok := levelOf(st.Format); !ok || st.Room <= 0 || st.Room > maxRoom || len(st.Head) == 0 || len(st.Tail) == 0 ||
+		(level >= sig.LevelLongTerm) != (st.Revision != nil) {
 		return nil, &sig.ErrState{Text: "damaged"}
 	}
 	if err := st.CheckCertificate(job.Certificate); err != nil {

@@ -15,7 +15,6 @@ import (
 	"tamga/pki/cms"
 	"tamga/pki/ocsp"
 	"tamga/pki/suite"
-	"tamga/pki/tsp"
 	"tamga/pki/x509gost"
 	"tamga/sig"
 	"tamga/sig/budget"
@@ -39,6 +38,9 @@ const (
 	codeTimeStamp     = "time-stamp-invalid"  // it breaks a rule for time stamps
 	codeNoCertificate = "certificate-missing" // of the time-stamp service
 	codeDigest        = "message-digest-mismatch"
+	codeStampOrder    = "time-stamps-out-of-order"  // one covers another that is later
+	codeLapsed        = "archive-time-stamp-lapsed" // a renewal is missing
+	codeUntrusted     = "time-stamp-untrusted"      // it is not by a trusted service
 )
 
 // indications is the meaning of fatal findings. A code that is not listed means
@@ -49,6 +51,7 @@ var indications = sig.Indications{
 	codeUnknown:       sig.Generic,
 	codeDigest:        sig.HashFailure,
 	codeTimeStamp:     sig.NoPOE,
+	codeStampOrder:    sig.NoPOE,
 	codeNoCertificate: sig.NoSigningCertificateFound,
 	sig.CodePart:      sig.SigConstraintsFailure,
 	codeLaterUnknown:  sig.Generic,
@@ -58,9 +61,6 @@ var indications = sig.Indications{
 	cms.CodeSigningCertificate: sig.NoSigningCertificateFound,
 }
 
-// levelDocumentStamp is the level of a document time stamp in a report.
-const levelDocumentStamp = "DocTimeStamp"
-
 // Verify implements sig.Verifier. An encrypted document must open without a password or
 // with that of the check, else the error is an ErrParams.
 func (f *Format) Verify(ctx context.Context, c *sig.Check) (*sig.Report, error) {
@@ -68,6 +68,15 @@ func (f *Format) Verify(ctx context.Context, c *sig.Check) (*sig.Report, error) 
 }
 
 func (f *Format) verify(ctx context.Context, c *sig.Check) (*sig.Report, error) {
+	v, err := f.verified(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	return v.report, nil
+}
+
+// verified is verify and returns all that it has read.
+func (f *Format) verified(ctx context.Context, c *sig.Check) (*verifier, error) {
 	d, err := open(ctx, c.Document, c.Document.Size(), c.Password)
 	if err != nil && !errors.Is(err, errNotPDF) {
 		if before := openUnlocked(ctx, c.Document, c.Password); before != nil {
@@ -84,25 +93,24 @@ func (f *Format) verify(ctx context.Context, c *sig.Check) (*sig.Report, error) 
 		})
 	}
 	v.collect()
-	v.store()
+	v.beside = v.store(d)
 	v.prefixes, v.graph, v.later = newPrefixes(c.Document, v.signatures, d.spending), newGraph(), newLater(d)
-	stamped := c.At // the time at which earlier signatures are proved to have existed
+	v.stamps()
+	v.around = sig.Container{Found: v.beside}
+	v.proven = c.At
 	v.report.Signatures = make([]sig.Signature, len(v.signatures))
 	for i := len(v.signatures) - 1; i >= 0; i-- {
 		if err := d.failed(); err != nil {
 			return nil, err
 		}
-		out := v.judge(v.signatures[i], stamped)
+		out := v.judge(v.signatures[i])
 		out.Index = i
-		if out.Level == levelDocumentStamp && out.Own() == sig.Passed {
-			stamped = out.BestTime
-		}
 		v.report.Signatures[i] = out
 	}
 	if err := d.failed(); err != nil {
 		return nil, err
 	}
-	return v.report, nil
+	return v, nil
 }
 
 type verifier struct {
@@ -112,12 +120,16 @@ type verifier struct {
 	file       *file
 	report     *sig.Report
 	signatures []*signature // ordered by the end of their covered bytes
-	certs      []*x509gost.Certificate
-	crls       []*x509gost.RevocationList
-	answers    []*ocsp.Basic
+	beside     sig.Found    // the document security store
 	prefixes   *prefixes
 	graph      *graph
 	later      *later
+
+	// While signatures are judged, from the last to the first, around has what the document adds to the
+	// next one, and proven is the time at which it is proved to have existed, or the time of the check.
+	around sig.Container
+	proven time.Time
+	left   []sig.Finding // about time stamps that were left out
 }
 
 // signature is one signature of the document as read.
@@ -132,6 +144,7 @@ type signature struct {
 	revision int64  // end again, if the covered bytes are an earlier version of the document
 	findings []sig.Finding
 	broken   bool
+	stamp    *docStamp // nil for other signatures
 }
 
 func (s *signature) fatal(code, format string, args ...any) {
@@ -391,9 +404,8 @@ func (c covered) ReadAt(p []byte, off int64) (int, error) {
 	return got, err
 }
 
-// store reads the document security store.
-func (v *verifier) store() {
-	f := v.file
+// store returns the document security store of a revision.
+func (v *verifier) store(f *file) (found sig.Found) {
 	_, root := f.catalog()
 	dss := f.resolveDict(root.get("DSS"))
 	left := maxStore
@@ -404,57 +416,60 @@ func (v *verifier) store() {
 				continue
 			}
 			if data, err := f.data(s); err == nil {
+				f.charge(budget.Certificate + int64(len(data)))
 				use(data)
 			}
 		}
 	}
 	// An unreadable value is reported as missing if it is needed.
 	each("Certs", func(der []byte) {
-		f.charge(budget.Certificate + int64(len(der)))
 		if c, err := x509gost.ParseCertificate(der); err == nil {
-			v.certs = append(v.certs, c)
+			found.Certificates = append(found.Certificates, c)
 		}
 	})
 	each("CRLs", func(der []byte) {
-		f.charge(budget.Certificate + int64(len(der)))
 		if l, err := x509gost.ParseRevocationList(der); err == nil {
-			v.crls = append(v.crls, l)
+			found.CRLs = append(found.CRLs, l)
 		}
 	})
 	each("OCSPs", func(der []byte) {
-		f.charge(budget.Certificate + int64(len(der)))
 		if r, err := ocsp.Parse(der); err == nil && r.Basic != nil {
-			v.answers = append(v.answers, r.Basic)
+			found.OCSP = append(found.OCSP, r.Basic)
 		}
 	})
+	return found
 }
 
 // maxStore is how many elements of the document security store are read.
 const maxStore = 1024
 
-// judge checks one signature. at is the time at which it is proved to have existed, or
-// the time of the check.
-func (v *verifier) judge(s *signature, at time.Time) sig.Signature {
+// subFilter returns the format of a signature.
+func (v *verifier) subFilter(s *signature) name {
+	n, _ := v.file.resolve(s.dict.get("SubFilter")).(name)
+	return n
+}
+
+// judge checks one signature. Those that cover it were judged before.
+func (v *verifier) judge(s *signature) sig.Signature {
 	f := v.file
-	subFilter, _ := f.resolve(s.dict.get("SubFilter")).(name)
-	out := sig.Signature{Level: "CMS", BestTime: at}
+	subFilter := v.subFilter(s)
+	out := sig.Signature{Level: "CMS", BestTime: v.proven}
+	if subFilter == subFilterStamp {
+		out.Level = sig.LevelDocumentStamp
+	}
 	if !s.broken {
-		check := *v.check
-		check.Document = bytes.NewReader(s.message)
-		check.Original, check.Hash, check.At = covered{v.check.Document, s.from, s.to, s.end, v.prefixes}, nil, at
-		check.Intermediates = slices.Concat(v.certs, check.Intermediates)
-		check.CRLs = slices.Concat(v.crls, check.CRLs)
-		check.OCSP = slices.Concat(v.answers, check.OCSP)
+		check := v.checkOf(s)
 		switch subFilter {
 		case "adbe.pkcs7.detached", "ETSI.CAdES.detached":
-			out = v.judgeMessage(s, &check, at)
+			out = v.judgeMessage(s, check)
+			v.levelled(&out)
 		case "adbe.pkcs7.sha1":
-			out = v.judgeSHA1(s, &check, at)
-		case "ETSI.RFC3161":
-			out = v.judgeStamp(s, &check)
+			out = v.judgeSHA1(s, check)
+		case subFilterStamp:
+			out = v.judgeStamp(s, check)
 		case "adbe.x509.rsa_sha1":
 			s.fatal(codeUnknown, "the format adbe.x509.rsa_sha1 is not supported")
-			s.rests(suite.SHA1, at)
+			s.rests(suite.SHA1, v.proven)
 		default:
 			s.fatal(codeUnknown, "the format %s is not supported", printable(f.resolve(s.dict.get("SubFilter"))))
 		}
@@ -475,7 +490,41 @@ func (v *verifier) judge(s *signature, at time.Time) sig.Signature {
 		}
 	}
 	out.Findings = append(out.Findings, s.findings...)
+	if out.IsStamp() {
+		v.stamped(s, &out)
+	} else {
+		out.Findings = append(out.Findings, v.left...)
+	}
 	return out
+}
+
+// checkOf returns the check of what is in the signature.
+func (v *verifier) checkOf(s *signature) *sig.Check {
+	check := *v.check
+	check.Document = bytes.NewReader(s.message)
+	check.Original, check.Hash, check.At = covered{v.check.Document, s.from, s.to, s.end, v.prefixes}, nil, v.proven
+	check.Intermediates = slices.Concat(v.beside.Certificates, check.Intermediates)
+	check.CRLs = slices.Concat(v.beside.CRLs, check.CRLs)
+	check.OCSP = slices.Concat(v.beside.OCSP, check.OCSP)
+	check.Container = &v.around
+	return &check
+}
+
+// levelled gives the level the name that it has in PDF.
+func (v *verifier) levelled(out *sig.Signature) {
+	if out.Level != "A" {
+		return
+	}
+	// The first document time stamp after a signature must not be earlier than its own.
+	for _, ts := range out.TimeStamps {
+		if ts.Passed() && ts.Time.After(v.proven) {
+			out.Level = "LT"
+			out.Findings = append(out.Findings, sig.Finding{Code: codeStampOrder, Text: fmt.Sprintf(
+				"a time stamp of the document, of %s, covers the time stamp (%s) of %s, which is later", at(v.proven), ts.Kind, at(ts.Time))})
+			return
+		}
+	}
+	out.Level = "LTA"
 }
 
 // text returns a string of the signature dictionary, which was read without decryption.
@@ -485,7 +534,7 @@ func (v *verifier) text(s *signature, key name) []byte {
 }
 
 // judgeMessage checks the message of a signature.
-func (v *verifier) judgeMessage(s *signature, check *sig.Check, at time.Time) sig.Signature {
+func (v *verifier) judgeMessage(s *signature, check *sig.Check) sig.Signature {
 	r, err := v.format.CMS.Verify(v.ctx, check)
 	switch {
 	case errors.As(err, new(*sig.ErrDocument)), errors.As(err, new(*sig.ErrParams)):
@@ -499,15 +548,15 @@ func (v *verifier) judgeMessage(s *signature, check *sig.Check, at time.Time) si
 		out.Findings = append(out.Findings, r.Findings...)
 		return out
 	}
-	return sig.Signature{Level: "CMS", BestTime: at}
+	return sig.Signature{Level: "CMS", BestTime: check.At}
 }
 
 // judgeSHA1 checks adbe.pkcs7.sha1, where the message contains the SHA-1 digest of the
 // covered bytes (ISO 32000-1, 12.8.3.3).
-func (v *verifier) judgeSHA1(s *signature, check *sig.Check, at time.Time) sig.Signature {
+func (v *verifier) judgeSHA1(s *signature, check *sig.Check) sig.Signature {
 	original := check.Original
 	check.Original = nil
-	out := v.judgeMessage(s, check, at)
+	out := v.judgeMessage(s, check)
 	m, err := cms.ParseWithin(check.Document, check.Document.Size(), v.file.spending.Hold)
 	if err != nil || m.Detached || m.ContentSize() != sha1.Size {
 		s.fatal(codeMessage, "the message in Contents does not contain a SHA-1 digest")
@@ -534,57 +583,6 @@ func (s *signature) rests(h *suite.Hash, by time.Time) {
 	if f, weak := sig.WeakHash(h, by); weak {
 		s.findings = append(s.findings, f)
 	}
-}
-
-// judgeStamp checks a document time stamp (ISO 32000-2, 12.8.5).
-func (v *verifier) judgeStamp(s *signature, check *sig.Check) sig.Signature {
-	out := sig.Signature{Level: levelDocumentStamp, BestTime: check.At}
-	v.file.charge(budget.Signature + 2*int64(len(s.message)))
-	token, err := tsp.ParseTokenWithin(s.message, v.file.spending.Hold)
-	if err != nil {
-		s.fatal(codeMessage, "Contents: %v", err)
-		return out
-	}
-	d, err := sig.DigestOf(v.ctx, sig.File{Document: check.Original}, token.Info.Digest.Hash)
-	if err != nil {
-		v.file.broken = errors.Join(v.file.broken, err)
-		return out
-	}
-	if err := token.Answers(&tsp.Request{Digest: d}); err != nil {
-		s.fatal(codeDigest, "the document is not what was stamped: its %s digest differs", d.Hash.Name)
-		return out
-	}
-	inside := token.Certificates() // an unreadable one is reported as missing if it is needed
-	lists, _ := token.Message.RevocationLists()
-	signer, err := token.CheckSignature(slices.Concat(inside, check.Intermediates, check.Roots))
-	if err != nil {
-		s.fatal(stampFault(token, err, slices.Concat(inside, check.Intermediates, check.Roots)), "the time stamp of the document is invalid: %v", err)
-		return out
-	}
-	out.Signer, out.BestTime = signer, token.Info.Time
-	out.Scheme, _ = token.Message.Signers[0].Scheme() // CheckSignature found one signer and used its scheme
-	ts := sig.TimeStamp{Kind: "document", Time: token.Info.Time, Signer: signer}
-	ts.Chain, ts.Findings = check.TrustTimeStamp(v.ctx, signer, token.Info.Time, sig.Found{Certificates: inside, CRLs: lists})
-	ts.Findings = append(ts.Findings, sig.StampOtherIssuer(token, signer)...)
-	if f, weak := sig.WeakStamp(token.Weakness(v.check.At)); weak {
-		ts.Findings = append(ts.Findings, f)
-	}
-	out.Chain, out.Findings = ts.Chain, slices.Clone(ts.Findings)
-	out.TimeStamps = []sig.TimeStamp{ts}
-	return out
-}
-
-// stampFault returns the code for an error of tsp.Token.CheckSignature with these
-// certificates.
-func stampFault(token *tsp.Token, err error, certs []*x509gost.Certificate) string {
-	var f cms.Finding
-	switch {
-	case errors.As(err, &f):
-		return f.Code
-	case len(token.Message.Signers) == 1 && token.Message.Signers[0].FindCertificate(certs) == nil:
-		return codeNoCertificate
-	}
-	return codeTimeStamp
 }
 
 // covers describes what a signature covers and checks the later changes.

@@ -315,7 +315,7 @@ func TestDocumentTimeStamp(t *testing.T) {
 	signed := signedBy(t, signer, formDocument(), nil)
 	stamped := stampedByHand(t, signed, services, suite.SHA256)
 	r := verified(t, stamped, root)
-	if len(r.Signatures) != 2 || !r.Passed() || r.Signatures[1].Level != levelDocumentStamp || !r.Signatures[0].BestTime.Equal(r.Signatures[1].BestTime) {
+	if len(r.Signatures) != 2 || !r.Passed() || r.Signatures[1].Level != sig.LevelDocumentStamp || !r.Signatures[0].BestTime.Equal(r.Signatures[1].BestTime) {
 		t.Errorf("%s", say(r))
 	}
 	changed := bytes.Clone(stamped)
@@ -354,9 +354,9 @@ func TestStore(t *testing.T) {
 	services.By[signer.Certificate] = sigtest.ByList
 	signed := sigtest.Make(t, New(), signer, &sig.Job{Document: bytes.NewReader(formDocument()), Evidence: services, Params: sig.Params{"PDFFormat": "CAdES", "TSPAddress": ""}})
 	v := &verifier{file: opened(t, signed)}
-	v.store()
-	if len(v.certs) < 3 || len(v.crls) == 0 || len(v.answers) == 0 {
-		t.Errorf("%d certificates, %d lists, %d answers", len(v.certs), len(v.crls), len(v.answers))
+	found := v.store(v.file)
+	if len(found.Certificates) < 3 || len(found.CRLs) == 0 || len(found.OCSP) == 0 {
+		t.Errorf("%d certificates, %d lists, %d answers", len(found.Certificates), len(found.CRLs), len(found.OCSP))
 	}
 	f := v.file
 	s := f.signature(f.form().signatures[0])

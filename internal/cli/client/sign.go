@@ -49,7 +49,7 @@ type Sign struct {
 	SignatureIndex   *int              `group:"Signature:" placeholder:"N" help:"Index of the signature to countersign, from 0."`
 	TSP              *string           `name:"tsp" group:"Signature:" placeholder:"URL" help:"Address of the time-stamp service, for T, XLT1 and A. An empty text means the first service of the server."`
 	XMLDSigType      string            `name:"xmldsig-type" group:"Signature:" placeholder:"TYPE" help:"Type of an XML signature: XMLEnveloping, XMLEnveloped or XMLTemplate. Default: XMLEnveloped."`
-	PDFFormat        string            `name:"pdf-format" group:"Signature:" placeholder:"FORMAT" help:"Format of a PDF signature: CMS, CAdES or CAdEST. Default: CMS."`
+	PDFFormat        string            `name:"pdf-format" group:"Signature:" placeholder:"FORMAT" help:"Format of a PDF signature: CMS, CAdEST, CAdES or CAdESA. Default: CMS."`
 	Stamp            bool              `group:"Signature:" help:"Put the visible mark of the signature into a free place of the PDF, from the last page back. A document without space gets a sheet for marks."`
 	StampBeside      string            `group:"Signature:" placeholder:"WORD" help:"Put the visible mark of the signature beside a word of the PDF, or into a free place if the word is not there."`
 	StampForm        string            `group:"Signature:" placeholder:"FORM" help:"Form of the visible mark: full (70 by 25 mm) or compact (60 by 12 mm). Default: full."`

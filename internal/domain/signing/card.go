@@ -206,12 +206,12 @@ func (c *cardVerifier) verify(ctx context.Context, file sig.File, at int) error 
 	c.seen += len(report.Signatures)
 	for i := range report.Signatures {
 		s := &report.Signatures[i]
-		if max(s.Verdict(), report.Own()) == sig.Failed || report.Own() != sig.Passed || s.Level != "DocTimeStamp" && s.Signer != nil && !holds(s) {
+		if max(s.Verdict(), report.Own()) == sig.Failed || report.Own() != sig.Passed || !s.IsStamp() && s.Signer != nil && !holds(s) {
 			var judged SignatureReport
 			judged.set(sig.Failed, append(s.Findings, report.Findings...))
 			return fault.Newf(fault.InvalidContent, "the signature %d of the file %s does not hold, and a card is only of signatures that do: %s", i+1, abbreviate(file.Name), judged.Message)
 		}
-		if s.Level == "DocTimeStamp" {
+		if s.IsStamp() {
 			continue // a time stamp of the document
 		}
 		if s.Signer == nil {

@@ -320,7 +320,7 @@ func (w speaker) valid(s *signature) (text, mend string) {
 
 // kind says what kind of signature it is. Whether it is qualified is not known here.
 func (w speaker) kind(s *signature) string {
-	level := map[string]string{"T": "stamped", "C": "stamped", "X1": "stamped", "X-L": "long", "XLT1": "long", "LT": "long", "A": "archive", "DocTimeStamp": "stamp"}[s.Level]
+	level := map[string]string{"T": "stamped", "C": "stamped", "X1": "stamped", "X-L": "long", "XLT1": "long", "LT": "long", "A": "archive", "LTA": "archive", "DocTimeStamp": "stamp"}[s.Level]
 	if level == "" {
 		level = "plain"
 	}
