@@ -4,6 +4,7 @@ package sig
 
 import (
 	"context"
+	"io"
 	"slices"
 	"strings"
 
@@ -39,6 +40,8 @@ type Description struct {
 	// Recognises reports by the first kilobyte of a file, or by all of a shorter one, and by
 	// the size of the file in bytes whether it is of this format.
 	Recognises func(head []byte, size int64) bool
+	// Confirms looks into a file that Recognises accepts, where its beginning is not enough; nil: it is.
+	Confirms func(ctx context.Context, file Document) bool
 	// Bare reports that a file holds the signature value and nothing to know it by. It is
 	// recognised after all others, and to check it takes the certificate of the signer.
 	Bare bool
@@ -230,17 +233,27 @@ func (fs Formats) Stamped(r *ParamReader) bool {
 	return false
 }
 
-// Recognise returns the format of a file by its first kilobyte, or all of it, and its size in
-// bytes; nil if there is none.
-func (fs Formats) Recognise(head []byte, size int64) Described {
+// headSize is how much of a file Recognises gets, in bytes.
+const headSize = 1 << 10
+
+// Recognise returns the format of a file; nil if there is none. The error is one of reading the file.
+func (fs Formats) Recognise(ctx context.Context, file Document) (Described, error) {
+	size := file.Size()
+	head := make([]byte, min(size, headSize))
+	if n, err := file.ReadAt(head, 0); n < len(head) {
+		if err == nil || err == io.EOF {
+			err = io.ErrUnexpectedEOF
+		}
+		return nil, err
+	}
 	for _, bare := range []bool{false, true} {
 		for _, f := range fs {
-			if d := f.Describe(); d.Bare == bare && d.Recognises(head, size) {
-				return f
+			if d := f.Describe(); d.Bare == bare && d.Recognises(head, size) && (d.Confirms == nil || d.Confirms(ctx, file)) {
+				return f, nil
 			}
 		}
 	}
-	return nil
+	return nil, nil
 }
 
 // Expected names the files that the formats recognise, for an error: "XML, PDF or a bare

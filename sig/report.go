@@ -79,6 +79,16 @@ type Report struct {
 	Signatures []Signature
 	// Findings are about the whole document, for instance that it has no signature.
 	Findings []Finding
+	// Files are the files of a container, in its order; nil for other formats.
+	Files []Contained
+}
+
+// Contained is a file of a container.
+type Contained struct {
+	Name string
+	Size int64 // in bytes
+	// Signatures are the indexes of the signatures that hold and cover the file unchanged.
+	Signatures []int
 }
 
 // Signature is the result for one signature.

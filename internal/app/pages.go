@@ -47,8 +47,8 @@ func (v *verifier) NewIntake(ctx context.Context, who audit.Principal) (*signing
 }
 
 // TypeOf implements sign.Verifier.
-func (v *verifier) TypeOf(content *signing.Intake) (string, error) {
-	return v.verification.TypeOf(content)
+func (v *verifier) TypeOf(ctx context.Context, content *signing.Intake) (string, error) {
+	return v.verification.TypeOf(ctx, content)
 }
 
 // Beside implements sign.Verifier.

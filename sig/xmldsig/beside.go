@@ -34,7 +34,8 @@ type File interface {
 
 // Beside is what the signatures of a document cover of the files beside it.
 type Beside struct {
-	// Names has, for each signature of the report, the names of the files that it covers unchanged.
+	// Names has, for each signature of the report, the names of the files that it covers unchanged. A file
+	// to which two references lead is there twice.
 	Names [][]string
 }
 
@@ -52,15 +53,15 @@ func (f *Format) VerifyBeside(ctx context.Context, c *sig.Check, files Files) (*
 func isBeside(uri string) bool { return uri != "" && !strings.Contains(uri, "#") }
 
 // fileDigest returns the digest of a file after the transforms of the reference, and how many bytes were
-// digested. Only canonical forms are transforms of files: the others need a place in the document.
+// digested. Transforms that need a place in the document are refused.
 func (d *digester) fileDigest(file File, most int64) (suite.Digest, int64, error) {
 	if len(d.ref.transforms) == 0 {
 		sum, err := file.Digest(d.ctx, d.ref.hash)
 		return sum, 1, err
 	}
 	for _, tr := range d.ref.transforms {
-		if _, isForm := canonicalForms[tr.algorithm]; !isForm {
-			return suite.Digest{}, 0, flawAt(d.sig.tree, tr.node, codeTransform, "the transform %s is not used for files in a container; a canonical form of XML expected", quote(tr.algorithm))
+		if _, isForm := canonicalForms[tr.algorithm]; !isForm && !tr.selects() {
+			return suite.Digest{}, 0, flawAt(d.sig.tree, tr.node, codeTransform, "the transform %s is not used for files in a container; a canonical form of XML or XPath expected", quote(tr.algorithm))
 		}
 	}
 	held := d.budget().Held()
@@ -114,16 +115,20 @@ func (v *verification) besideReference(r *reference, covers *coverage) error {
 		v.flaw(wrong)
 	case !bytes.Equal(got.Sum, want):
 		v.flaw(flawAt(v.tree, r.node, codeDigest, "the file %s has changed since it was signed", quote(file.Name())))
+	case slices.ContainsFunc(r.transforms, transform.selects):
+		covers.words = append(covers.words, "the part of the file "+name+" that XPath selects")
+		return nil
 	default:
-		if !slices.Contains(v.names, file.Name()) {
-			v.names = append(v.names, file.Name())
-		}
+		v.names = append(v.names, file.Name())
 		covers.words = append(covers.words, "the file "+name)
 		return nil
 	}
 	covers.words = append(covers.words, "the file "+name+", which is not as it was signed")
 	return nil
 }
+
+// selects reports whether the transform keeps only a part of its input.
+func (tr transform) selects() bool { return tr.algorithm == algXPath || tr.algorithm == algFilter2 }
 
 // maxPrintedName is how many runes of the name of a file a report may have.
 const maxPrintedName = 120

@@ -43,7 +43,9 @@ func (v *verification) misplaced(r *reference, n xmltree.Node) *flaw {
 	}
 	// The signature's own parts may be in its Object or KeyInfo, and so may the document
 	// of an enveloping signature.
-	enveloping := s.node == t.Root() && v.objectAround(n) != xmltree.None
+	// and beside files the root element is nothing but a list of signatures.
+	alone := s.node == t.Root() || v.files != nil && t.Parent(s.node) == t.Root()
+	enveloping := alone && v.objectAround(n) != xmltree.None
 	if t.Contains(s.node, n) && !enveloping && !isOwn(t.Name(n).Space) && !v.signsObject(n) {
 		return flawAt(t, r.node, codeMisplaced, "the reference URI=%s leads to %s, inside a signature within the document; this looks like signature wrapping", quote(r.uri), v.resolve.path(n))
 	}

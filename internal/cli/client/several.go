@@ -67,7 +67,7 @@ func (s *Sign) together(c *cli.Console, cl *client, pin []byte, list []*inputFil
 func (s *Sign) one(c *cli.Console, j job) (*inputFile, error) {
 	one := *s
 	one.File = j.name
-	if err := one.chooseType(); err != nil {
+	if err := one.chooseType(c.Context); err != nil {
 		return nil, err
 	}
 	name := j.name

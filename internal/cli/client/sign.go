@@ -69,7 +69,7 @@ func (Sign) Help() string {
 
 // Run checks the flags and files, signs in, sends the request and writes the answer.
 func (s *Sign) Run(c *cli.Console) error {
-	jobs, err := outputs(c, s.Files, s.Output, s.Force, s.JSON, s.outputOf)
+	jobs, err := outputs(c, s.Files, s.Output, s.Force, s.JSON, func(name string) (string, error) { return s.outputOf(c.Context, name) })
 	if err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func (s *Sign) Run(c *cli.Console) error {
 	}
 	output := jobs[0].output
 	s.File = s.Files[0]
-	if err := s.chooseType(); err != nil {
+	if err := s.chooseType(c.Context); err != nil {
 		return err
 	}
 	parameters, err := s.parameters()
@@ -167,7 +167,7 @@ func (s *Sign) exchange(c *cli.Console, cl *client, request *signRequest, output
 }
 
 // chooseType replaces the type auto with the one of FILE.
-func (s *Sign) chooseType() error {
+func (s *Sign) chooseType(ctx context.Context) error {
 	if !strings.EqualFold(s.Type, "auto") {
 		return nil
 	}
@@ -187,14 +187,9 @@ func (s *Sign) chooseType() error {
 		return err
 	}
 	defer f.Close()
-	head := make([]byte, 1024)
-	n, err := io.ReadFull(f, head)
-	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
+	format, err := app.Formats(&config.Config{}).Recognise(ctx, io.NewSectionReader(f, 0, info.Size()))
+	if err != nil || format == nil {
 		return err
-	}
-	format := app.Formats(&config.Config{}).Recognise(head[:n], info.Size())
-	if format == nil {
-		return nil
 	}
 	// A message or a bare value is a document like any other: only a signature inside of the document
 	// needs its format.
@@ -238,10 +233,10 @@ func sum(a, b int64) int64 {
 }
 
 // outputOf returns the output of a file without -o.
-func (s *Sign) outputOf(name string) (string, error) {
+func (s *Sign) outputOf(ctx context.Context, name string) (string, error) {
 	one := *s
 	one.File = name
-	if err := one.chooseType(); err != nil {
+	if err := one.chooseType(ctx); err != nil {
 		return "", err
 	}
 	return one.defaultOutput(), nil

@@ -26,7 +26,7 @@ func openSigned(ctx context.Context, path string, stdin io.Reader, known sig.For
 		return nil, err
 	}
 	in := &signedInput{Input: file}
-	if err := in.recognise(display(path), known); err != nil {
+	if err := in.recognise(ctx, display(path), known); err != nil {
 		in.Close()
 		return nil, err
 	}
@@ -34,13 +34,12 @@ func openSigned(ctx context.Context, path string, stdin io.Reader, known sig.For
 }
 
 // recognise sets the format and the contents.
-func (in *signedInput) recognise(path string, known sig.Formats) error {
-	head, err := in.Head()
-	if err != nil {
+func (in *signedInput) recognise(ctx context.Context, path string, known sig.Formats) (err error) {
+	if in.format, err = known.Recognise(ctx, in.Document); err != nil {
 		return err
 	}
 	size := in.Document.Size()
-	if in.format = known.Recognise(head, size); in.format == nil {
+	if in.format == nil {
 		other := "of another kind (" + files.Size(size) + ")"
 		if size == 0 {
 			other = "empty"

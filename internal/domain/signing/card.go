@@ -5,7 +5,6 @@ package signing
 import (
 	"context"
 	"errors"
-	"io"
 	"strconv"
 	"strings"
 	"time"
@@ -155,11 +154,10 @@ type cardVerifier struct {
 
 // verify verifies one file: the document itself (at -1), or a detached signature.
 func (c *cardVerifier) verify(ctx context.Context, file sig.File, at int) error {
-	head := make([]byte, min(file.Document.Size(), 1<<10))
-	if n, err := file.Document.ReadAt(head, 0); n < len(head) && !errors.Is(err, io.EOF) {
+	format, err := c.known.Recognise(ctx, file.Document)
+	if err != nil {
 		return err
 	}
-	format := c.known.Recognise(head, file.Document.Size())
 	inside := at < 0
 	if format == nil || format.Describe().Bare {
 		if inside {

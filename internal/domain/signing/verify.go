@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -123,17 +122,13 @@ type CertificateInfo struct {
 
 // TypeOf returns a type of signature whose format recognises a file, "" if none does. The
 // value of a bare signature cannot be told from other data, so it is not recognised.
-func (v *Verification) TypeOf(content *Intake) (string, error) {
+func (v *Verification) TypeOf(ctx context.Context, content *Intake) (string, error) {
 	if content.isEmpty() {
 		return "", nil
 	}
-	head := make([]byte, min(content.Size(), 1<<10))
-	if _, err := content.ReadAt(head, 0); err != nil && !errors.Is(err, io.EOF) {
+	f, err := v.Formats.Recognise(ctx, content)
+	if err != nil || f == nil || f.Describe().Bare {
 		return "", err
-	}
-	f := v.Formats.Recognise(head, content.Size())
-	if f == nil || f.Describe().Bare {
-		return "", nil
 	}
 	return f.Describe().Types[0].Name, nil
 }

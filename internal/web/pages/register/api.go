@@ -36,7 +36,7 @@ type Documents interface {
 // Verifier verifies documents; see [signing.Verification].
 type Verifier interface {
 	NewIntake(ctx context.Context, who audit.Principal) (*signing.Intake, error)
-	TypeOf(content *signing.Intake) (string, error)
+	TypeOf(ctx context.Context, content *signing.Intake) (string, error)
 	Verify(ctx context.Context, o *signing.VerifyOrder) ([]signing.SignatureReport, error)
 }
 

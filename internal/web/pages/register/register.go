@@ -577,7 +577,7 @@ func (a *API) reports(ctx context.Context, s *signing.Signature) ([]signing.Sign
 		return nil, err
 	}
 	rest.Afterwards(ctx, content)
-	kind, err := a.Verifier.TypeOf(content)
+	kind, err := a.Verifier.TypeOf(ctx, content)
 	if err != nil {
 		return nil, err
 	}

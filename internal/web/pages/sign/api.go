@@ -45,7 +45,7 @@ type Documents interface {
 type Verifier interface {
 	NewIntake(ctx context.Context, who audit.Principal) (*signing.Intake, error)
 	// TypeOf returns the type of signature that a file has, "" for a file without one.
-	TypeOf(content *signing.Intake) (string, error)
+	TypeOf(ctx context.Context, content *signing.Intake) (string, error)
 	// Beside reports whether signatures of a type can be in a file beside their document; "": no.
 	Beside(kind string) bool
 	Verify(ctx context.Context, o *signing.VerifyOrder) ([]signing.SignatureReport, error)

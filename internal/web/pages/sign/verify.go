@@ -78,7 +78,7 @@ func (a *API) verify(ctx context.Context, docs *rest.Documents[*signing.Intake],
 		files = append(files, carried)
 	}
 	for i := range files {
-		if files[i].kind, err = a.Verifier.TypeOf(files[i].content); err != nil {
+		if files[i].kind, err = a.Verifier.TypeOf(ctx, files[i].content); err != nil {
 			return nil, err
 		}
 	}
@@ -273,7 +273,7 @@ func (a *API) VerifyCopies(ctx context.Context, copies []view.Copy) (view.View, 
 			continue
 		}
 		var err error
-		if f.kind, err = a.Verifier.TypeOf(f.content); err != nil {
+		if f.kind, err = a.Verifier.TypeOf(ctx, f.content); err != nil {
 			return view.View{}, err
 		}
 		r := a.problem(&f, "none")

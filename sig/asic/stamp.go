@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package asic
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+
+	"tamga/pki/cms"
+	"tamga/pki/suite"
+	"tamga/pki/tsp"
+	"tamga/pki/x509gost"
+	"tamga/sig"
+	"tamga/sig/budget"
+)
+
+// levelDocumentStamp is the level of a time stamp among the signatures, as in PDF.
+const levelDocumentStamp = "DocTimeStamp"
+
+// stamped is the result of one entry with a time stamp.
+type stamped struct {
+	out    sig.Signature
+	covers []*file // data
+}
+
+// stamps checks the time stamps of the container. Those over a list that names signatures belong to these
+// signatures. The others are returned.
+func (v *verifier) stamps() (alone []stamped, err error) {
+	type read struct {
+		file  *file
+		token *tsp.Token
+	}
+	var tokens []read
+	for _, f := range v.of.stamps {
+		if !v.take(f) {
+			break
+		}
+		data, err := f.content(v.ctx, 2*tsp.MaxResponse)
+		if err == nil {
+			if err := errors.Join(v.of.budget.Spend(budget.Signature+2*int64(len(data))), v.of.budget.Hold(4*int64(len(data)))); err != nil {
+				return nil, err
+			}
+			var token *tsp.Token
+			if token, err = tsp.ParseTokenWithin(tsp.Unwrap(data), v.of.budget.Hold); err == nil {
+				tokens = append(tokens, read{f, token})
+				continue
+			}
+			err = unfit(err, "a time-stamp token expected")
+		}
+		if err := v.unreadable(f, err); err != nil {
+			return nil, err
+		}
+	}
+	// A later time stamp may prove when an earlier one existed.
+	slices.SortStableFunc(tokens, func(a, b read) int { return b.token.Info.Time.Compare(a.token.Info.Time) })
+	for _, t := range tokens {
+		s, err := v.stamp(t.file, t.token)
+		if err != nil {
+			return nil, err
+		}
+		if s != nil {
+			alone = append(alone, *s)
+		}
+	}
+	slices.SortStableFunc(alone, func(a, b stamped) int { return cmp.Compare(a.out.Index, b.out.Index) })
+	return alone, nil
+}
+
+// stamp checks one time stamp. It returns nil for one that belongs to signatures.
+func (v *verifier) stamp(f *file, token *tsp.Token) (*stamped, error) {
+	s := &stamped{out: sig.Signature{Level: levelDocumentStamp, BestTime: v.check.At, Index: slices.Index(v.of.stamps, f)}}
+	var all []*file // what the time stamp covers unchanged
+	var digest func(h *suite.Hash) (suite.Digest, error)
+	archive, ofArchive := false, false // it belongs to signatures; its list is one of an archive time stamp
+	switch lists := v.by[f]; {
+	case len(lists) > 1:
+		s.out.Findings = append(s.out.Findings, finding(codeNoManifest, true, "%d lists name the time stamp %s as theirs; one expected", len(lists), quote(f.Name)))
+		return s, nil
+	case len(lists) == 1:
+		m := lists[0]
+		intact, findings, err := m.check(v.ctx)
+		if err != nil {
+			return nil, err
+		}
+		all = append(intact, m.file)
+		for i := range m.list {
+			archive = archive || m.list[i].file != nil && m.list[i].file.signs
+		}
+		if slices.Contains(v.archives, m) {
+			// What else the container has is judged without a time stamp over something else.
+			ofArchive = true
+			for _, f := range findings {
+				f.Code, f.Indication = codeArchive, ""
+				v.report.Findings = append(v.report.Findings, f)
+			}
+		} else {
+			archive = false
+			s.out.Findings = append(s.out.Findings, findings...)
+		}
+		digest = func(h *suite.Hash) (suite.Digest, error) { return h.Digest(m.data), nil }
+		s.out.Covers = "the list " + sig.Printable(m.file.Name, 120, '?') + " with the files " + listOr(namesOf(intact), "of which none is unchanged")
+	case len(v.of.files) == 1:
+		one := v.of.files[0]
+		all = append(all, one)
+		digest = func(h *suite.Hash) (suite.Digest, error) { return one.digest(v.ctx, h) }
+		s.out.Covers = "the file " + sig.Printable(one.Name, 120, '?')
+	default:
+		s.out.Findings = append(s.out.Findings, finding(codeNoManifest, true, "no list of files names the time stamp %s as its own", quote(f.Name)))
+		return s, nil
+	}
+	ts, err := v.token(f, token, digest)
+	if err != nil {
+		return nil, err
+	}
+	if ts.Passed() {
+		for _, one := range all {
+			if at, known := v.proved[one]; !known || ts.Time.Before(at) {
+				v.proved[one] = ts.Time
+			}
+		}
+	}
+	if ofArchive && !archive && !ts.Holds() {
+		v.report.Findings = append(v.report.Findings, sig.StampLeftOut(codeArchive, ts.Findings[0].Text))
+		return nil, nil
+	}
+	if archive {
+		ts.Kind = "archive"
+		unchanged := make(map[*file]bool, len(all))
+		for _, one := range all {
+			unchanged[one] = true
+		}
+		for _, m := range v.by[f] {
+			for i := range m.list {
+				if one := m.list[i].file; one != nil && one.signs && (unchanged[one] || !ts.Holds()) {
+					v.archived[one] = append(v.archived[one], ts)
+				}
+			}
+		}
+		return nil, nil
+	}
+	ts.Kind = "document"
+	s.out.Findings = append(s.out.Findings, ts.Findings...)
+	s.out.Signer, s.out.Chain = ts.Signer, ts.Chain
+	if ts.Signer != nil {
+		s.out.BestTime = ts.Time
+		s.out.Scheme, _ = token.Message.Signers[0].Scheme() // CheckSignature found one signer and used its scheme
+	}
+	s.out.TimeStamps = []sig.TimeStamp{ts}
+	if ts.Holds() {
+		s.covers = all
+	}
+	return s, nil
+}
+
+// token checks a token over a digest.
+func (v *verifier) token(f *file, token *tsp.Token, digest func(*suite.Hash) (suite.Digest, error)) (ts sig.TimeStamp, err error) {
+	ts.Time = token.Info.Time
+	fail := func(code, format string, args ...any) {
+		ts.Findings = append(ts.Findings, finding(code, true, "the time stamp %s %s", quote(f.Name), fmt.Sprintf(format, args...)))
+	}
+	h := token.Info.Digest.Hash
+	if h == nil {
+		fail(codeTimeStamp, "has an unknown digest algorithm")
+		return ts, nil
+	}
+	d, err := digest(h)
+	if err != nil {
+		if !isDocument(err) {
+			return ts, err
+		}
+		fail(codeFailed, "covers a file that cannot be read: %s", err)
+		return ts, nil
+	}
+	if err := token.Answers(&tsp.Request{Digest: d}); err != nil {
+		fail(codeDigest, "is of something else: its %s digest differs", h.Name)
+		return ts, nil
+	}
+	inside := token.Certificates() // an unreadable one is reported as missing if it is needed
+	lists, _ := token.Message.RevocationLists()
+	known := slices.Concat(inside, v.check.Intermediates, v.check.Roots)
+	signer, err := token.CheckSignature(known)
+	if err != nil {
+		fail(stampFault(token, err, known), "is invalid: %v", err)
+		return ts, nil
+	}
+	check := v.at(f)
+	ts.Signer = signer
+	ts.Chain, ts.Findings = check.TrustTimeStamp(v.ctx, signer, token.Info.Time, sig.Found{Certificates: inside, CRLs: lists})
+	ts.Findings = append(ts.Findings, sig.StampOtherIssuer(token, signer)...)
+	if f, weak := sig.WeakStamp(token.Weakness(check.At)); weak {
+		ts.Findings = append(ts.Findings, f)
+	}
+	return ts, v.of.budget.Err()
+}
+
+// stampFault returns the code for an error of tsp.Token.CheckSignature with these certificates.
+func stampFault(token *tsp.Token, err error, certs []*x509gost.Certificate) string {
+	var f cms.Finding
+	switch {
+	case errors.As(err, &f):
+		return f.Code
+	case len(token.Message.Signers) == 1 && token.Message.Signers[0].FindCertificate(certs) == nil:
+		return codeNoCertificate
+	}
+	return codeTimeStamp
+}

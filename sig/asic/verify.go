@@ -1,0 +1,431 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package asic
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"tamga/sig"
+	"tamga/sig/budget"
+)
+
+// Verify implements sig.Verifier. It checks every signature and time stamp of the container. Report.Files
+// names its files with the signatures that cover them.
+func (f *Format) Verify(ctx context.Context, c *sig.Check) (*sig.Report, error) {
+	return sig.Within(ctx, c.Document, func(ctx context.Context) (*sig.Report, error) { return f.verify(ctx, c) })
+}
+
+func (f *Format) verify(ctx context.Context, check *sig.Check) (*sig.Report, error) {
+	_, b := budget.Of(ctx, 0)
+	c, err := openContainer(ctx, b, check.Document)
+	if err != nil {
+		return nil, err
+	}
+	if !c.signs() && c.kind != kindS && c.kind != kindE {
+		return nil, otherKind("a container with signatures (ASiC) expected; the archive has no signature in META-INF")
+	}
+	v := &verifier{
+		format: f, ctx: ctx, check: check, of: c, report: &sig.Report{},
+		by: map[*file][]*manifest{}, proved: map[*file]time.Time{}, archived: map[*file][]sig.TimeStamp{}, left: maxSignatures,
+	}
+	v.report.Findings = append(v.report.Findings, c.notes...)
+	v.structure()
+	if err := v.lists(); err != nil {
+		return nil, err
+	}
+	stamps, err := v.stamps()
+	if err != nil {
+		return nil, err
+	}
+	for _, one := range c.cms {
+		if err := v.message(one); err != nil {
+			return nil, err
+		}
+	}
+	for _, one := range c.xml {
+		if err := v.signatures(one); err != nil {
+			return nil, err
+		}
+	}
+	for _, s := range stamps {
+		v.add(s.out, s.covers)
+	}
+	if err := b.Err(); err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	v.files()
+	return v.report, nil
+}
+
+// verifier is the check of one container.
+type verifier struct {
+	format *Format
+	ctx    context.Context
+	check  *sig.Check
+	of     *container
+	report *sig.Report
+	left   int // entries with signatures that may still be checked
+
+	manifests, archives []*manifest
+	by                  map[*file][]*manifest // the lists that name a signature or a time stamp as theirs
+	// proved is when an entry is proved to have existed, archived are the time stamps that cover it.
+	proved   map[*file]time.Time
+	archived map[*file][]sig.TimeStamp
+}
+
+func (v *verifier) tell(code string, fatal bool, format string, args ...any) {
+	if len(v.report.Findings) < maxFindings {
+		v.report.Findings = append(v.report.Findings, finding(code, fatal, format, args...))
+	}
+}
+
+// structure checks the rules of containers that do not need content.
+func (v *verifier) structure() {
+	c := v.of
+	var unclaimed int64
+	for _, g := range c.zip.Gaps {
+		if g.Entry {
+			v.tell(codeHidden, true, "at offset %d the archive has an entry that is not in its directory; programs that read the archive from its beginning see it", g.Offset)
+		}
+		unclaimed += g.Length
+	}
+	if unclaimed > 0 {
+		v.tell(codeHidden, false, "%d bytes of the archive belong to no entry", unclaimed)
+	}
+	switch {
+	case c.kind == kindS && len(c.files) != 1:
+		v.tell(codeKind, true, "the container is ASiC-S, which has one file beside META-INF, and has %d", len(c.files))
+	case c.kind == kindE && len(c.files) == 0:
+		v.tell(codeKind, true, "the container has no file beside META-INF, so nothing in it is signed")
+	case c.kind == kindS && len(c.manifests) > 0:
+		v.tell(codeKind, false, "the container is ASiC-S, but has a list of files as ASiC-E")
+	}
+	for _, f := range c.records {
+		v.tell(codeEvidence, false, "the evidence record %s was not checked", quote(f.Name))
+	}
+	if c.kind == kindOther {
+		v.tell(codeMimetype, false, "the container says that it is %s, not ASiC", quote(c.mimetype))
+	}
+	if v.check.Original != nil || v.check.Hash != nil {
+		v.tell(codeNotLookedAt, false, "the given original document or hash value was ignored: a container holds what it signs")
+	}
+	if len(c.cms)+len(c.xml)+len(c.stamps) == 0 {
+		text := "the container has no signature and no time stamp"
+		if len(c.records) > 0 {
+			text += ", only an evidence record, which is not checked"
+		}
+		v.tell(codeNoSignature, true, "%s", text)
+	}
+}
+
+// lists reads the lists of files.
+func (v *verifier) lists() error {
+	r := &manifestReader{ctx: v.ctx, of: v.of, left: maxListed}
+	read := 0
+	for _, group := range []struct {
+		from    []*file
+		to      *[]*manifest
+		archive bool
+	}{{v.of.manifests, &v.manifests, false}, {v.of.archives, &v.archives, true}} {
+		for _, f := range group.from {
+			if read++; read > maxManifests {
+				v.tell(codeMany, true, "the container has more than %d lists of files; the others were not read", maxManifests)
+				return nil
+			}
+			m, err := r.read(f)
+			if err != nil {
+				return err
+			}
+			switch {
+			case m.flaw != "":
+				// Without an archive time stamp a signature is judged by what else it has.
+				v.tell(codeManifest, !group.archive, "the list %s cannot be used: %s", quote(f.Name), m.flaw)
+				continue
+			case m.signs == nil:
+				v.tell(codeGone, !group.archive, "the list %s names the signature %s, which is missing", quote(f.Name), quote(m.uri))
+			default:
+				v.by[m.signs] = append(v.by[m.signs], m)
+			}
+			*group.to = append(*group.to, m)
+		}
+	}
+	return nil
+}
+
+// take counts an entry with signatures. It reports false if it is not checked any more.
+func (v *verifier) take(f *file) bool {
+	if v.left--; v.left == -1 {
+		v.tell(codeMany, true, "the container has more than %d entries with signatures; the others were not checked", maxSignatures)
+	}
+	return v.left >= 0
+}
+
+// add adds the result of one signature, and the finding that it does not cover all files.
+func (v *verifier) add(out sig.Signature, covers []*file) {
+	// Memory and time grow with signatures times files.
+	if v.of.budget.Spend(20*int64(len(covers)+len(v.of.files))) != nil || v.of.budget.Hold(16*int64(len(covers))) != nil {
+		return // verify returns this error
+	}
+	out.Index = len(v.report.Signatures)
+	names := make([]string, 0, min(len(covers), maxNames+1))
+	covered := make(map[*file]bool, len(covers))
+	expected := false
+	for _, f := range covers {
+		if covered[f] {
+			continue
+		}
+		covered[f] = true
+		f.signed = append(f.signed, out.Index)
+		names = append(names, f.Name)
+		expected = expected || f.Name == v.check.Expect
+	}
+	missing := v.check.Expect != "" && !expected
+	var without []string
+	for _, f := range v.of.files {
+		if !covered[f] {
+			without = append(without, f.Name)
+		}
+	}
+	if missing || len(without) > 0 {
+		part := v.check.CoversPart()
+		if expected {
+			part = v.check.CoversPart(v.check.Expect)
+		}
+		part.Headline = fmt.Sprintf("signature %d does not cover %s", out.Index+1, list(without))
+		if len(without) == 0 {
+			part.Headline = fmt.Sprintf("signature %d does not cover %s", out.Index+1, sig.Printable(v.check.Expect, 120, '?'))
+		}
+		part.Text = "the signature covers " + listOr(names, "no file of the container")
+		if len(without) > 0 {
+			part.Text += "; it does not cover " + list(without)
+		}
+		if missing {
+			part.Text += "; " + quote(v.check.Expect) + " was expected"
+		}
+		out.Findings = append(out.Findings, part)
+	}
+	v.report.Signatures = append(v.report.Signatures, out)
+}
+
+// listOr is list, or another text for no names.
+func listOr(names []string, none string) string {
+	if len(names) == 0 {
+		return none
+	}
+	return list(names)
+}
+
+// at is the check for an entry, at the time at which it is proved to have existed.
+func (v *verifier) at(f *file) *sig.Check {
+	check := *v.check
+	check.Original, check.Hash, check.Password = nil, nil, nil
+	check.Strict, check.Expect = false, "" // these refer to files of the container
+	check.Describe = true                  // what is missing is a finding
+	if at, ok := v.proved[f]; ok && at.Before(check.At) {
+		check.At = at
+	}
+	return &check
+}
+
+// message checks an entry with CMS signatures.
+func (v *verifier) message(f *file) error {
+	if !v.take(f) {
+		return nil
+	}
+	data, err := f.content(v.ctx, maxMessage)
+	if err != nil {
+		return v.unreadable(f, err)
+	}
+	check := v.at(f)
+	check.Document = bytes.NewReader(data)
+	var intact []*file
+	var findings []sig.Finding
+	var m *manifest
+	what := ""
+	named := slices.DeleteFunc(slices.Clone(v.by[f]), func(m *manifest) bool { return slices.Contains(v.archives, m) })
+	switch {
+	case len(named) == 1:
+		m = named[0]
+		check.Original = bytes.NewReader(m.data)
+		if intact, findings, err = m.check(v.ctx); err != nil {
+			return err
+		}
+		what = "the list " + sig.Printable(m.file.Name, 120, '?') + " with the files "
+	case len(named) > 1:
+		findings = append(findings, finding(codeNoManifest, true, "%d lists name the signature %s as theirs; one expected", len(named), quote(f.Name)))
+	case v.of.kind != kindS && len(v.of.files) != 1:
+		findings = append(findings, finding(codeNoManifest, true, "no list of files names the signature %s as its own", quote(f.Name)))
+	case len(v.of.files) == 1:
+		check.Original, intact = v.of.files[0].document(), v.of.files[:1]
+		what = "the file "
+	case len(v.of.files) > 1:
+		one, err := v.signed(check)
+		if err != nil {
+			return err
+		}
+		if one != nil {
+			check.Original, intact, what = one.document(), []*file{one}, "the file "
+		}
+	}
+	report, err := v.format.CMS.Verify(v.ctx, check)
+	if err != nil {
+		return v.unreadable(f, err)
+	}
+	v.inner(f, report)
+	for _, s := range report.Signatures {
+		if what != "" {
+			s.Covers = what + listOr(namesOf(intact), "of which none is unchanged")
+		}
+		s.Findings = append(s.Findings, findings...)
+		if m != nil {
+			s.Findings = append(s.Findings, m.weak(s.BestTime)...)
+		}
+		of := intact
+		if !s.Holds() {
+			of = nil
+		}
+		v.archive(f, &s)
+		v.add(s, of)
+	}
+	return nil
+}
+
+// signed returns the file whose digest a CMS signature of ASiC-S has, nil if there is none. The container breaks
+// a rule, which has a finding; what the signature covers is still of use.
+func (v *verifier) signed(check *sig.Check) (*file, error) {
+	report, err := v.format.CMS.Verify(v.ctx, check)
+	if err != nil {
+		if isDocument(err) && v.of.budget.Err() == nil {
+			return nil, nil
+		}
+		return nil, err
+	}
+	for _, s := range report.Signatures {
+		if s.Signed == nil {
+			continue
+		}
+		for _, f := range v.of.files {
+			d, err := f.digest(v.ctx, s.Signed.Hash)
+			if err != nil && !isDocument(err) {
+				return nil, err
+			}
+			if err == nil && bytes.Equal(d.Sum, s.Signed.Sum) {
+				return f, nil
+			}
+		}
+	}
+	return nil, nil
+}
+
+// weak returns the findings about hash functions of a list that were weak when a signature of it is proved to have
+// existed.
+func (m *manifest) weak(by time.Time) (findings []sig.Finding) {
+	for i := range m.list {
+		h := m.list[i].hash
+		if h == nil || slices.ContainsFunc(m.list[:i], func(l listed) bool { return l.hash == h }) {
+			continue
+		}
+		if f, weak := sig.WeakHash(h, by); weak {
+			findings = append(findings, f)
+		}
+	}
+	return findings
+}
+
+// signatures checks an entry with XML signatures.
+func (v *verifier) signatures(f *file) error {
+	if !v.take(f) {
+		return nil
+	}
+	data, err := f.content(v.ctx, maxMessage)
+	if err != nil {
+		return v.unreadable(f, err)
+	}
+	check := v.at(f)
+	check.Document = bytes.NewReader(data)
+	report, beside, err := v.format.XML.VerifyBeside(v.ctx, check, besideFiles{v.of})
+	if err != nil {
+		return v.unreadable(f, err)
+	}
+	v.inner(f, report)
+	for i, s := range report.Signatures {
+		var intact []*file
+		for _, name := range beside.Names[i] {
+			intact = append(intact, v.of.byKey[key(name)])
+		}
+		if !s.Holds() {
+			intact = nil
+		}
+		v.archive(f, &s)
+		v.add(s, intact)
+	}
+	return nil
+}
+
+// unreadable turns an error about an entry into a finding. Other errors it returns.
+func (v *verifier) unreadable(f *file, err error) error {
+	if failed := v.of.budget.Err(); failed != nil {
+		return failed
+	}
+	if !isDocument(err) {
+		return err
+	}
+	v.tell(codeMalformed, true, "the entry %s cannot be checked: %s", quote(f.Name), err)
+	return nil
+}
+
+// inner adds the findings of a file with signatures to those of the container.
+func (v *verifier) inner(f *file, report *sig.Report) {
+	for _, one := range report.Findings {
+		one.Text = f.Name + ": " + one.Text
+		if len(v.report.Findings) < maxFindings {
+			v.report.Findings = append(v.report.Findings, one)
+		}
+	}
+}
+
+// archive adds the time stamps over the entry of a signature.
+func (v *verifier) archive(f *file, s *sig.Signature) {
+	for _, ts := range v.archived[f] {
+		s.TimeStamps = append(s.TimeStamps, ts)
+		switch {
+		case !ts.Holds():
+			s.Findings = append(s.Findings, sig.StampLeftOut(codeTimeStamp, "the archive time stamp over the signature is invalid: "+ts.Findings[0].Text))
+		case ts.Passed() && slices.Contains(longTerm, s.Level):
+			s.Level = "A"
+		}
+	}
+}
+
+// longTerm are the levels that an archive time stamp over the signature makes an archive level.
+var longTerm = []string{"LT", "X-L", "XLT1", "LTA"}
+
+func namesOf(files []*file) (names []string) {
+	for _, f := range files {
+		names = append(names, f.Name)
+	}
+	return names
+}
+
+// files fills Report.Files and names the files that no signature covers.
+func (v *verifier) files() {
+	var without []string
+	for _, f := range v.of.files {
+		if f.signed == nil {
+			without = append(without, f.Name)
+		}
+		v.report.Files = append(v.report.Files, sig.Contained{Name: f.Name, Size: f.Size, Signatures: f.signed})
+	}
+	if without != nil && len(v.report.Signatures) > 0 {
+		f := finding(codeUncovered, false, "no valid signature of the container covers %s", list(without))
+		f.Headline = "not covered by any signature: " + list(without)
+		v.report.Findings = append(v.report.Findings, f)
+	}
+}

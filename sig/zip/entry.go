@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package zip
+
+import (
+	"compress/flate"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+)
+
+// Reader returns the content of an entry for reading at any position, in constant memory. Content that is
+// compressed is decompressed from its beginning whenever a position before the last one is read, so it is
+// meant to be read in order. The checksum is not compared: Copy does that.
+//
+// Errors of its ReadAt: *Error, those of the budget of Open, and of the source, wrapped.
+func (a *Archive) Reader(e *Entry) Source {
+	if e.Method == Store {
+		return stored{io.NewSectionReader(a.source, e.Data, e.Size)}
+	}
+	return &inflated{archive: a, entry: e}
+}
+
+// stored is the content of an entry that is not compressed.
+type stored struct{ *io.SectionReader }
+
+// inflated is the content of a compressed entry.
+type inflated struct {
+	archive *Archive
+	entry   *Entry
+
+	mu    sync.Mutex
+	flate io.ReadCloser // nil before the first read
+	at    int64         // where flate reads next
+}
+
+// Size implements Source.
+func (f *inflated) Size() int64 { return f.entry.Size }
+
+// ReadAt implements io.ReaderAt.
+func (f *inflated) ReadAt(p []byte, off int64) (int, error) {
+	if off < 0 {
+		return 0, fmt.Errorf("zip: offset %d is negative", off)
+	}
+	if off >= f.entry.Size {
+		return 0, io.EOF
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := f.seek(off); err != nil {
+		return 0, err
+	}
+	want := p[:min(int64(len(p)), f.entry.Size-off)]
+	n, err := io.ReadFull(f.flate, want)
+	f.at += int64(n)
+	if err != nil {
+		f.flate = nil
+		return n, f.failed(err)
+	}
+	if n < len(p) {
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+// seek moves to a position.
+func (f *inflated) seek(off int64) error {
+	e := f.entry
+	if f.flate == nil || off < f.at {
+		if err := f.archive.budget.Spend(e.Size); err != nil {
+			return err
+		}
+		f.flate, f.at = flate.NewReader(io.NewSectionReader(f.archive.source, e.Data, e.Compressed)), 0
+	}
+	n, err := io.CopyN(io.Discard, f.flate, off-f.at)
+	f.at += n
+	if err != nil {
+		f.flate = nil
+		return f.failed(err)
+	}
+	return nil
+}
+
+// failed is the error of a read.
+func (f *inflated) failed(err error) error {
+	var corrupt flate.CorruptInputError
+	if err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, &corrupt) {
+		return damaged(f.entry.Name, "the entry %s cannot be decompressed: %s", quote(f.entry.Name), err)
+	}
+	return readError(err)
+}
