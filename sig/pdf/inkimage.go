@@ -6,9 +6,6 @@ import (
 	"bytes"
 	"image"
 	"image/jpeg"
-	"io"
-
-	"golang.org/x/image/ccitt"
 )
 
 const (
@@ -132,7 +129,7 @@ func bitsOf(data []byte, row, components int) func(x, y, c int) uint8 {
 	}
 }
 
-// faxTiles decodes an image of ITU-T T.6 (CCITT Group 4), as scanners write it.
+// faxTiles decodes an image of ITU-T T.4 or T.6 (CCITT Group 3 and 4), as scanners write it.
 func (p *painter) faxTiles(s *stream, w, h int, inverted bool) []bool {
 	f := p.file
 	parms := f.resolveDict(s.dict.get("DecodeParms"))
@@ -140,15 +137,13 @@ func (p *painter) faxTiles(s *stream, w, h int, inverted bool) []bool {
 		parms = f.resolveDict(list[0])
 	}
 	is := func(key name) bool { v, _ := f.resolve(parms.get(key)).(bool); return v }
-	if k, _ := real(f.resolve(parms.get("K"))); k >= 0 {
-		return nil // T.4, with ends of lines that the decoder does not read
-	}
+	k, _ := real(f.resolve(parms.get("K")))
 	columns := int64(1728)
 	if parms.has("Columns") {
 		columns = f.intOf(parms.get("Columns"))
 	}
-	row := (w + 7) / 8
-	if columns != int64(w) || !p.affordable(int64(row*h)+2*f.intOf(s.dict.get("Length"))) {
+	memory := faxMemory(w)
+	if columns != int64(w) || !p.affordable(memory+2*f.intOf(s.dict.get("Length"))) {
 		return nil
 	}
 	s = &stream{dict: s.dict.with("Filter", nil).with("DecodeParms", nil), offset: s.offset, id: s.id, fresh: s.fresh}
@@ -157,16 +152,34 @@ func (p *painter) faxTiles(s *stream, w, h int, inverted bool) []bool {
 		return nil
 	}
 	defer func() { f.spending.Release(int64(len(packed))) }()
-	if !f.keep(int64(row * h)) {
+	if !f.keep(memory) {
 		return nil
 	}
-	defer f.spending.Release(int64(row * h))
-	data := make([]byte, row*h)
-	r := ccitt.NewReader(bytes.NewReader(packed), ccitt.MSB, ccitt.Group4, w, h, &ccitt.Options{Align: is("EncodedByteAlign"), Invert: is("BlackIs1")})
-	if _, err := io.ReadFull(r, data); err != nil {
-		return nil
+	defer f.spending.Release(memory)
+	// Where black is 0, as usual, and 0 is ink, as usual, black is ink.
+	ink := 0
+	if is("BlackIs1") == inverted {
+		ink = 1
 	}
-	return tilesOf(raster{w, h, 1, bitsOf(data, row, 1)}, inverted)
+	out := make([]bool, tilesAcross*tilesAcross)
+	d := newFax(packed, w, int(max(-1, min(k, 1))), is("EncodedByteAlign"))
+	for y := range h {
+		row, err := d.next()
+		if err != nil {
+			return nil
+		}
+		tiles := out[y*tilesAcross/h*tilesAcross:][:tilesAcross]
+		from, colour := 0, 0
+		for _, to := range append(row, int32(w)) {
+			if colour == ink && int(to) > from {
+				for x := from * tilesAcross / w; x <= (int(to)-1)*tilesAcross/w; x++ {
+					tiles[x] = true
+				}
+			}
+			from, colour = int(to), colour^1
+		}
+	}
+	return out
 }
 
 // jpegTiles decodes a JPEG. Its size must be the one of the dictionary, which was charged.

@@ -457,8 +457,8 @@ func scanned(w, h int, margins image.Rectangle) *image.Gray {
 	return m
 }
 
-// fax codes an image of bits as Ghostscript does, for the devices of TIFF.
-func fax(t *testing.T, tools *judge.PDFTools, device, bits string, w, h int) string {
+// faxOf codes an image of bits as Ghostscript does, for the devices of TIFF.
+func faxOf(t *testing.T, tools *judge.PDFTools, device, bits string, w, h int) string {
 	t.Helper()
 	data := paintedPage{entries: fmt.Sprintf("/MediaBox [0 0 %d %d] /Resources <</XObject <</Im 104 0 R>>>>", w, h), content: fmt.Sprintf("q %d 0 0 %d 0 0 cm /Im Do Q", w, h),
 		objects: map[int]string{104: streamObject(fmt.Sprintf("/Type /XObject /Subtype /Image /Width %d /Height %d /ColorSpace /DeviceGray /BitsPerComponent 1", w, h), bits)}}.build()
@@ -555,17 +555,21 @@ func TestPlaceOnScan(t *testing.T) {
 		{"another filter", "/ColorSpace /DeviceGray /BitsPerComponent 8 /Filter /RunLengthDecode", runs(gray(below)), true},
 		{"cut off", "/ColorSpace /DeviceGray /BitsPerComponent 8", gray(below)[:1000], true},
 		{"a JPEG of another size", "/Width 600 /Height 800 /ColorSpace /DeviceGray /BitsPerComponent 8 /Filter /DCTDecode", jpegOf(scanned(300, 300, image.Rect(0, 0, 300, 300))), true},
-		{"T.6", fmt.Sprintf("/ColorSpace /DeviceGray /BitsPerComponent 1 /Filter /CCITTFaxDecode /DecodeParms <</K -1 /Columns %d /Rows %d>>", w, h), fax(t, tools, "tiffg4", bits(below, 0), w, h), false},
-		{"T.6 in an array", fmt.Sprintf("/ColorSpace /DeviceGray /BitsPerComponent 1 /Filter [/CCITTFaxDecode] /DecodeParms [<</K -1 /Columns %d /BlackIs1 true>>] /Decode [1 0]", w), fax(t, tools, "tiffg4", bits(below, 0), w, h), false},
-		{"a mask of T.6", fmt.Sprintf("/ImageMask true /Filter /CCITTFaxDecode /DecodeParms <</K -1 /Columns %d>>", w), fax(t, tools, "tiffg4", bits(below, 0), w, h), false},
+		{"T.6", fmt.Sprintf("/ColorSpace /DeviceGray /BitsPerComponent 1 /Filter /CCITTFaxDecode /DecodeParms <</K -1 /Columns %d /Rows %d>>", w, h), faxOf(t, tools, "tiffg4", bits(below, 0), w, h), false},
+		{"T.6 in an array", fmt.Sprintf("/ColorSpace /DeviceGray /BitsPerComponent 1 /Filter [/CCITTFaxDecode] /DecodeParms [<</K -1 /Columns %d /BlackIs1 true>>] /Decode [1 0]", w), faxOf(t, tools, "tiffg4", bits(below, 0), w, h), false},
+		{"a mask of T.6", fmt.Sprintf("/ImageMask true /Filter /CCITTFaxDecode /DecodeParms <</K -1 /Columns %d>>", w), faxOf(t, tools, "tiffg4", bits(below, 0), w, h), false},
 		{"a mask", "/ImageMask true /BitsPerComponent 1", bits(below, 0), false},
 		{"an inverted mask", "/ImageMask true /BitsPerComponent 1 /Decode [1 0]", bits(below, 0xff), false},
 		{"a full mask", "/ImageMask true /BitsPerComponent 1", bits(everywhere, 0), true},
-		{"T.6 full", fmt.Sprintf("/ColorSpace /DeviceGray /BitsPerComponent 1 /Filter /CCITTFaxDecode /DecodeParms <</K -1 /Columns %d>>", w), fax(t, tools, "tiffg4", bits(everywhere, 0), w, h), true},
-		{"T.6 cut off", fmt.Sprintf("/ColorSpace /DeviceGray /BitsPerComponent 1 /Filter /CCITTFaxDecode /DecodeParms <</K -1 /Columns %d>>", w), fax(t, tools, "tiffg4", bits(below, 0), w, h)[:200], true},
-		{"T.6 of another width", "/ColorSpace /DeviceGray /BitsPerComponent 1 /Filter /CCITTFaxDecode /DecodeParms <</K -1 /Columns 600>>", fax(t, tools, "tiffg4", bits(below, 0), w, h), true},
-		{"T.4", fmt.Sprintf("/ColorSpace /DeviceGray /BitsPerComponent 1 /Filter /CCITTFaxDecode /DecodeParms <</K 0 /EndOfLine true /Columns %d /Rows %d>>", w, h), fax(t, tools, "tiffg3", bits(below, 0), w, h), true},
-		{"T.4 in two dimensions", fmt.Sprintf("/ColorSpace /DeviceGray /BitsPerComponent 1 /Filter /CCITTFaxDecode /DecodeParms <</K 4 /EndOfLine true /Columns %d /Rows %d>>", w, h), fax(t, tools, "tiffg32d", bits(below, 0), w, h), true},
+		{"T.6 full", fmt.Sprintf("/ColorSpace /DeviceGray /BitsPerComponent 1 /Filter /CCITTFaxDecode /DecodeParms <</K -1 /Columns %d>>", w), faxOf(t, tools, "tiffg4", bits(everywhere, 0), w, h), true},
+		{"T.6 cut off", fmt.Sprintf("/ColorSpace /DeviceGray /BitsPerComponent 1 /Filter /CCITTFaxDecode /DecodeParms <</K -1 /Columns %d>>", w), faxOf(t, tools, "tiffg4", bits(below, 0), w, h)[:200], true},
+		{"T.6 of another width", "/ColorSpace /DeviceGray /BitsPerComponent 1 /Filter /CCITTFaxDecode /DecodeParms <</K -1 /Columns 600>>", faxOf(t, tools, "tiffg4", bits(below, 0), w, h), true},
+		{"T.4", fmt.Sprintf("/ColorSpace /DeviceGray /BitsPerComponent 1 /Filter /CCITTFaxDecode /DecodeParms <</K 0 /EndOfLine true /Columns %d /Rows %d>>", w, h), faxOf(t, tools, "tiffg3", bits(below, 0), w, h), false},
+		{"T.4 in two dimensions", fmt.Sprintf("/ColorSpace /DeviceGray /BitsPerComponent 1 /Filter /CCITTFaxDecode /DecodeParms <</K 4 /EndOfLine true /Columns %d /Rows %d>>", w, h), faxOf(t, tools, "tiffg32d", bits(below, 0), w, h), false},
+		{"T.4 without ends of lines", fmt.Sprintf("/ColorSpace /DeviceGray /BitsPerComponent 1 /Filter /CCITTFaxDecode /DecodeParms <</EncodedByteAlign true /Columns %d>>", w), faxOf(t, tools, "tiffcrle", bits(below, 0), w, h), false},
+		{"T.4 full", fmt.Sprintf("/ColorSpace /DeviceGray /BitsPerComponent 1 /Filter /CCITTFaxDecode /DecodeParms <</K 4 /EndOfLine true /Columns %d>>", w), faxOf(t, tools, "tiffg32d", bits(everywhere, 0), w, h), true},
+		{"T.4 cut off", fmt.Sprintf("/ColorSpace /DeviceGray /BitsPerComponent 1 /Filter /CCITTFaxDecode /DecodeParms <</EndOfLine true /Columns %d>>", w), faxOf(t, tools, "tiffg3", bits(below, 0), w, h)[:900], true},
+		{"JBIG2", "/ColorSpace /DeviceGray /BitsPerComponent 1 /Filter /JBIG2Decode", "\x00\x00\x00\x00", true},
 	} {
 		entries := test.entries
 		if !strings.Contains(entries, "/Width") {
