@@ -53,8 +53,8 @@ type Directory struct {
 	Every time.Duration `yaml:"every"`
 	// Time after which a user is locked whose entry is gone. Default: `72h`.
 	LockAfter time.Duration `yaml:"lock_after"`
-	// Part of the users of the directory that may vanish at once. If more do, none is marked, and the synchronization
-	// fails. Default: `0.1`.
+	// Part of the users of the directory that may vanish, be disabled or change their group at once, all together. If more do,
+	// none of them is locked or moved, and the synchronization fails. Default: `0.1`.
 	MostMissing float64 `yaml:"most_missing"`
 }
 
@@ -70,8 +70,9 @@ type DirectoryAttributes struct {
 	Email string `yaml:"email"`
 	// Phone number of a new user. Default: none.
 	Phone string `yaml:"phone"`
-	// Attribute that says that a person may not sign in: `TRUE`, or the bit 2 of `userAccountControl`. Default: none, in Active
-	// Directory `userAccountControl`.
+	// Attribute that says that a person may not sign in: `TRUE`, or the bit 2 of `userAccountControl`. The lock of a person
+	// without `userAccountControl` stays as it is, and no user is added. Default: none, in Active Directory
+	// `userAccountControl`.
 	Disabled string `yaml:"disabled"`
 	// Components of the distinguished name ([users.md](users.md)) with their attributes: `{CN: cn, SN: sn, G: givenName}`.
 	// Default: none, the name is made as for other new users and stays.

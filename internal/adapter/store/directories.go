@@ -10,6 +10,7 @@ import (
 
 	"tamga/internal/domain/directory"
 	"tamga/internal/domain/lease"
+	"tamga/internal/domain/lock"
 )
 
 // Directories implements directory.Store.
@@ -17,10 +18,13 @@ type Directories struct{ Users }
 
 var _ directory.Store = Directories{}
 
-const linkColumns = "d.user_id, u.login, d.entry, d.dn, d.digest, d.missing_since, d.locked FROM directory_users d JOIN users u ON u.id = d.user_id"
+const (
+	linkColumns = "d.user_id, u.login, u.group_name, d.entry, d.dn, d.digest, d.missing_since, d.barred OR d.locked, d.locked, FALSE"
+	linkTables  = " FROM directory_users d JOIN users u ON u.id = d.user_id"
+)
 
 func scanLink(r row) (l directory.Link, err error) {
-	err = r.Scan(&l.UserID, &l.Login, &l.Entry, &l.DN, &l.Digest, (*timeField)(&l.MissingSince), &l.Locked)
+	err = r.Scan(&l.UserID, &l.Login, &l.Group, &l.Entry, &l.DN, &l.Digest, (*timeField)(&l.MissingSince), &l.Barred, &l.Locked, &l.Unlinked)
 	return l, err
 }
 
@@ -30,26 +34,42 @@ func (s Directories) Links(ctx context.Context, name string, entries []string) (
 		return nil, nil
 	}
 	args, isOne := among([]any{name}, entries)
-	return all(ctx, s.DB, scanLink, "SELECT "+linkColumns+" WHERE d.directory = $1 AND d.entry "+isOne, args...)
+	return all(ctx, s.DB, scanLink, "SELECT "+linkColumns+linkTables+" WHERE d.directory = $1 AND d.entry "+isOne+
+		" UNION ALL SELECT n.user_id, u.login, u.group_name, n.entry, '', '', 0, FALSE, FALSE, TRUE FROM directory_unlinked n JOIN users u ON u.id = n.user_id WHERE n.directory = $1 AND n.entry "+isOne, args...)
 }
 
 // LinksAfter implements directory.Store.
 func (s Directories) LinksAfter(ctx context.Context, name, after string, limit int) ([]directory.Link, error) {
-	return all(ctx, s.DB, scanLink, "SELECT "+linkColumns+" WHERE d.directory = $1 AND d.entry > $2 ORDER BY d.entry LIMIT $3", name, after, limit)
+	return all(ctx, s.DB, scanLink, "SELECT "+linkColumns+linkTables+" WHERE d.directory = $1 AND d.entry > $2 ORDER BY d.entry LIMIT $3", name, after, limit)
 }
+
+// unlessLinked is the condition that neither the entry $3 of the directory $2 nor the user $1 is linked otherwise, or was unlinked.
+const unlessLinked = ` WHERE NOT EXISTS (SELECT 1 FROM directory_users x WHERE x.directory = $2 AND x.entry = $3 AND x.user_id <> $1)
+	AND NOT EXISTS (SELECT 1 FROM directory_unlinked n WHERE n.user_id = $1) AND NOT EXISTS (SELECT 1 FROM directory_unlinked n WHERE n.directory = $2 AND n.entry = $3)`
 
 // PutLink implements directory.Store.
 func (s Directories) PutLink(ctx context.Context, name string, l directory.Link) error {
-	n, err := s.exec(ctx, `INSERT INTO directory_users (user_id, directory, entry, dn, digest, missing_since, locked)
-		SELECT CAST($1 AS TEXT), CAST($2 AS TEXT), CAST($3 AS TEXT), CAST($4 AS TEXT), CAST($5 AS TEXT), CAST($6 AS BIGINT), CAST($7 AS BOOLEAN)
-		WHERE NOT EXISTS (SELECT 1 FROM directory_users x WHERE x.directory = $2 AND x.entry = $3 AND x.user_id <> $1)
-		ON CONFLICT (user_id) DO UPDATE SET dn = excluded.dn, digest = excluded.digest, missing_since = excluded.missing_since, locked = excluded.locked
+	n, err := s.exec(ctx, `INSERT INTO directory_users (user_id, directory, entry, dn, digest, missing_since, barred, locked)
+		SELECT CAST($1 AS TEXT), CAST($2 AS TEXT), CAST($3 AS TEXT), CAST($4 AS TEXT), CAST($5 AS TEXT), CAST($6 AS BIGINT), CAST($7 AS BOOLEAN), CAST($8 AS BOOLEAN)`+unlessLinked+`
+		ON CONFLICT (user_id) DO UPDATE SET dn = excluded.dn, digest = excluded.digest, missing_since = excluded.missing_since, barred = excluded.barred, locked = excluded.locked
 		WHERE directory_users.directory = excluded.directory AND directory_users.entry = excluded.entry`,
-		l.UserID, name, l.Entry, l.DN, l.Digest, millis(l.MissingSince), l.Locked)
+		l.UserID, name, l.Entry, l.DN, l.Digest, millis(l.MissingSince), l.Barred, l.Locked)
+	return linked(n, err)
+}
+
+// linked is the error of a statement that adds or changes one link.
+func linked(n int64, err error) error {
 	if err == nil && n == 0 {
 		return directory.ErrLinked
 	}
 	return err
+}
+
+var addLinks = newInsertion(1, "directory_users", "user_id, directory, entry, dn, digest, missing_since, locked, barred", ifFree)
+
+// AddLink implements directory.Store.
+func (s Directories) AddLink(ctx context.Context, name string, l directory.Link) error {
+	return linked(s.insert(ctx, addLinks, l.UserID, name, l.Entry, l.DN, l.Digest, millis(l.MissingSince), l.Locked, l.Barred))
 }
 
 // MarkMissing implements directory.Store.
@@ -59,15 +79,38 @@ func (s Directories) MarkMissing(ctx context.Context, name string, userIDs []str
 	return err
 }
 
-// DeleteLink implements directory.Store.
-func (s Directories) DeleteLink(ctx context.Context, userID string) (bool, error) {
-	n, err := s.exec(ctx, "DELETE FROM directory_users WHERE user_id = $1", userID)
-	return n == 1, err
+// Unlink implements directory.Store.
+func (s Directories) Unlink(ctx context.Context, userID string, forget bool) (had bool, err error) {
+	err = s.Atomic(ctx, lock.User(userID), func(ctx context.Context) error {
+		if forget {
+			n, err := s.exec(ctx, "DELETE FROM directory_unlinked WHERE user_id = $1", userID)
+			if had = n > 0; err != nil || had {
+				return err
+			}
+		} else if _, err := s.exec(ctx, "INSERT INTO directory_unlinked (user_id, directory, entry) SELECT user_id, directory, entry FROM directory_users WHERE user_id = $1", userID); err != nil {
+			return err
+		}
+		n, err := s.exec(ctx, "DELETE FROM directory_users WHERE user_id = $1", userID)
+		if had = n > 0; err != nil || !had {
+			return err
+		}
+		_, err = s.exec(ctx, "DELETE FROM passwords WHERE user_id = $1", userID)
+		return err
+	})
+	return had, err
 }
 
 // LinkOf implements directory.Store.
-func (s Directories) LinkOf(ctx context.Context, userID string) (string, bool, error) {
-	return one(ctx, s.DB, scalar[string], "SELECT directory FROM directory_users WHERE user_id = $1", userID)
+func (s Directories) LinkOf(ctx context.Context, userID string) (name string, unlinked bool, err error) {
+	type link struct {
+		name     string
+		unlinked bool
+	}
+	l, _, err := one(ctx, s.DB, func(r row) (l link, err error) {
+		err = r.Scan(&l.name, &l.unlinked)
+		return l, err
+	}, "SELECT directory, FALSE FROM directory_users WHERE user_id = $1 UNION ALL SELECT directory, TRUE FROM directory_unlinked WHERE user_id = $1", userID)
+	return l.name, l.unlinked, err
 }
 
 // ClaimSync implements directory.Store.

@@ -21,6 +21,14 @@ func (s Tokens) SetMethod(ctx context.Context, userID string, m signin.StoredMet
 	return err
 }
 
+var addMethods = newInsertion(1, "user_methods", "user_id, method, level", "")
+
+// AddMethod implements signin.MethodStore.
+func (s Tokens) AddMethod(ctx context.Context, userID string, m signin.StoredMethod) error {
+	_, err := s.insert(ctx, addMethods, userID, m.Name, m.Level)
+	return err
+}
+
 // DeleteMethod implements signin.Store.
 func (s Tokens) DeleteMethod(ctx context.Context, userID, name string) (bool, error) {
 	n, err := s.exec(ctx, "DELETE FROM user_methods WHERE user_id = $1 AND method = $2", userID, name)

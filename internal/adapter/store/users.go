@@ -145,9 +145,15 @@ func (s Users) ListUsers(ctx context.Context, q user.Query) ([]user.User, error)
 	return all(ctx, s.DB, scanUser, query+" ORDER BY u.login_folded LIMIT $2", args...)
 }
 
-// SetLock implements user.Store.
+// SetLock implements user.Store. The lock of a directory ends with it: a synchronization lifts no lock that was set later.
 func (s Users) SetLock(ctx context.Context, id string, locked bool, at time.Time) error {
-	return s.change(ctx, "UPDATE users SET locked = $2, lock_at = $3 WHERE id = $1", id, locked, millis(at))
+	return s.Unit(ctx, func(ctx context.Context) error {
+		if err := s.change(ctx, "UPDATE users SET locked = $2, lock_at = $3 WHERE id = $1", id, locked, millis(at)); err != nil {
+			return err
+		}
+		_, err := s.exec(ctx, "UPDATE directory_users SET barred = TRUE, locked = FALSE WHERE user_id = $1 AND locked", id)
+		return err
+	})
 }
 
 // SetUnapproved implements user.Store.

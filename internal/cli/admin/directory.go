@@ -14,7 +14,6 @@ import (
 	"tamga/internal/cli"
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/directory"
-	"tamga/internal/domain/fault"
 	"tamga/internal/domain/user"
 )
 
@@ -67,7 +66,7 @@ func (d *directoryListCommand) Run(c *cli.Console) error {
 type directorySyncCommand struct {
 	Name       string           `arg:"" help:"Name of the directory."`
 	DryRun     bool             `help:"Show what would change, and change nothing."`
-	AnyMissing bool             `help:"Mark missing people however many they are."`
+	AnyMissing bool             `help:"Lock people and change their groups however many they are."`
 	From       cli.Installation `embed:""`
 }
 
@@ -79,7 +78,7 @@ func (directorySyncCommand) Help() string {
 // kinds are the kinds of changes for people.
 var kinds = map[directory.Kind]cli.Word{
 	directory.Added: "added", directory.Linked: "linked", directory.Changed: "changed", directory.Missing: "missing", directory.Locked: "locked",
-	directory.Unlocked: "unlocked", directory.Refused: "refused",
+	directory.Unlocked: "unlocked", directory.Unknown: "unknown", directory.Refused: "refused",
 }
 
 // Run synchronizes and prints each change.
@@ -143,18 +142,21 @@ func (d *directorySyncCommand) sync(ctx context.Context, c *cli.Console, of *dir
 
 type directoryUnlinkCommand struct {
 	onUser `embed:""`
+	Forget bool `help:"Forget that the user was in the directory: the next synchronization may join the user with an entry again, as directories.match says."`
+}
+
+// Help returns the text above the flags.
+func (directoryUnlinkCommand) Help() string {
+	return `The user keeps certificates, rights and a lock, and has no password until one is set. No synchronization joins the user with an entry again, or registers the person of the entry as another user, until --forget allows it.`
 }
 
 // Run removes the link of a user.
 func (d *directoryUnlinkCommand) Run(c *cli.Console) error {
-	return d.do(c, "UnlinkUser", cli.Say("%s follows no directory now; set a password with: tamga user password\n", d.name()), func(ctx context.Context, s *app.Services, x user.User) error {
-		had, err := store.Directories{Users: store.Users{DB: s.DB}}.DeleteLink(ctx, x.ID)
-		if err == nil && !had {
-			err = fault.New(fault.WrongOperation, "the user follows no directory")
-		}
-		if err == nil {
-			err = s.Sessions.EndAll(ctx, x.ID)
-		}
-		return err
+	said := cli.Say("%s follows no directory now; set a password with: tamga user password\n", d.name())
+	if d.Forget {
+		said = cli.Say("The next synchronization may join %s with an entry again.\n", d.name())
+	}
+	return d.do(c, "UnlinkUser", said, func(ctx context.Context, s *app.Services, x user.User) error {
+		return directory.Unlink(ctx, store.Directories{Users: store.Users{DB: s.DB}}, s.Sessions, x.ID, d.Forget)
 	})
 }

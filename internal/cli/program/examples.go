@@ -52,7 +52,7 @@ var examples = map[string][]string{
 	"group delete":                {"tamga group delete Branch --config tamga.yaml"},
 	"directory list":              {"tamga directory list --config tamga.yaml"},
 	"directory sync":              {"tamga directory sync corp --dry-run --config tamga.yaml", "tamga directory sync corp --config tamga.yaml"},
-	"directory unlink":            {"tamga directory unlink petrov --config tamga.yaml"},
+	"directory unlink":            {"tamga directory unlink petrov --config tamga.yaml", "tamga directory unlink petrov --forget --config tamga.yaml"},
 	"operator add":                {"tamga operator add olga --group Default --config tamga.yaml"},
 	"operator list":               {"tamga operator list --config tamga.yaml"},
 	"operator groups":             {"tamga operator groups olga --group Default --group Branch --config tamga.yaml"},

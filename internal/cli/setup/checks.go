@@ -479,20 +479,6 @@ func (e *examination) operators(ctx context.Context, name cli.Word) {
 	default:
 		e.ok(name, "%d operators", len(list))
 	}
-	local := len(list) == 0 || len(e.conf.Directories) == 0
-	for _, u := range list {
-		if local {
-			break
-		}
-		_, linked, err := store.Directories{Users: store.Users{DB: e.services.DB}}.LinkOf(ctx, u.ID)
-		if err != nil {
-			e.fault(name, cli.Say("correct the cause that the message names"), "%v", err)
-		}
-		local = err != nil || !linked
-	}
-	if !local {
-		e.warn(name, cli.Say("run: tamga operator add LOGIN --group NAME --config %s", e.file), "every operator has the password in a directory, so none can sign in while it is away")
-	}
 	if err != nil || !e.conf.Pages.Enabled {
 		return
 	}

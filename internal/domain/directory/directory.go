@@ -5,7 +5,8 @@
 //
 // An entry and its user are linked by an identifier that stays when the entry is renamed. The password of a linked
 // user is the one of the directory: package signin asks it. Users whose entries vanish are locked after a delay,
-// never deleted. Users without a link are none of its business: they sign in when the directory is away.
+// never deleted. What operators decide has priority: a lock that an operator has set or lifted stays so, and a user whom
+// an operator has unlinked is not joined again. Users without a link are left alone: they sign in when the directory is away.
 package directory
 
 import (
@@ -31,6 +32,7 @@ type Entry struct {
 	Name       string            // display name
 	Group      string            // group of users; "" for a person who is to be no user
 	Disabled   bool              // may not sign in at the directory
+	Unknown    bool              // the directory does not say whether the person may sign in
 	Components map[string]string // of the distinguished name; see user.Account
 	Email      string
 	Phone      string
@@ -53,11 +55,16 @@ type Source interface {
 type Link struct {
 	UserID       string
 	Login        string // of the user
+	Group        string // of the user
 	Entry        string // Entry.ID
 	DN           string
 	Digest       string    // of the entry that the user has followed
 	MissingSince time.Time // zero: the entry is there
-	Locked       bool      // the user was locked for the directory
+	// Barred means that the last synchronization found the entry disabled, or gone for long enough, and has acted on that.
+	// It does so once: an operator may unlock the user meanwhile.
+	Barred   bool
+	Locked   bool // the present lock of the user was set by a synchronization, and by no operator since
+	Unlinked bool // an operator has unlinked the user for good
 }
 
 // State is what is known about the synchronization of a directory.
@@ -76,14 +83,19 @@ type Store interface {
 	Links(ctx context.Context, directory string, entries []string) ([]Link, error)
 	// LinksAfter returns at most limit links of a directory after an entry, in the order of entries.
 	LinksAfter(ctx context.Context, directory, after string, limit int) ([]Link, error)
-	// PutLink adds or replaces the link of a user. It returns ErrLinked if the entry has another user, or the user
-	// another directory.
+	// PutLink adds or replaces the link of a user. It returns ErrLinked if the entry has another user, the user another
+	// entry, or one of them was unlinked.
 	PutLink(ctx context.Context, directory string, l Link) error
+	// AddLink is PutLink for a user who is added in the same transaction.
+	AddLink(ctx context.Context, directory string, l Link) error
 	// MarkMissing notes since when the entries of users are missing, where nothing was noted before.
 	MarkMissing(ctx context.Context, directory string, userIDs []string, since time.Time) error
-	// DeleteLink removes the link of a user, if there is one.
-	DeleteLink(ctx context.Context, userID string) (had bool, err error)
-	LinkOf(ctx context.Context, userID string) (directory string, found bool, err error)
+	// Unlink removes the link of a user, and the stored password from before it. With forget nothing is left of the link.
+	// Otherwise it is remembered, so that PutLink refuses the user and the entry. had reports whether there was a link, or
+	// one to forget.
+	Unlink(ctx context.Context, userID string, forget bool) (had bool, err error)
+	// LinkOf returns the directory that a user follows, or was unlinked from; "" for other users.
+	LinkOf(ctx context.Context, userID string) (directory string, unlinked bool, err error)
 
 	// ClaimSync leases the synchronization of a directory if it is due and no other process has it. now is
 	// ignored for what is due if force is true.
@@ -95,11 +107,12 @@ type Store interface {
 }
 
 // ErrLinked is the error for an entry or a user that is linked otherwise.
-var ErrLinked = errors.New("directory: the entry has another user, or the user another entry")
+var ErrLinked = errors.New("directory: the entry has another user, the user another entry, or one of them was unlinked")
 
 // Methods gives users the method password; [signin.Service] satisfies it.
 type Methods interface {
 	GrantMethod(ctx context.Context, userID, name string) error
+	FirstMethod(ctx context.Context, userID, name string) error // for a user who is added in the same transaction
 }
 
 // Match says which users are joined with entries that have no link yet.
@@ -118,7 +131,7 @@ type Rules struct {
 	Match       Match
 	LockAfter   time.Duration // since an entry vanished
 	Every       time.Duration // between two synchronizations
-	MostMissing float64       // part of the links that may vanish at once; above it nothing is marked
+	MostMissing float64       // part of the users who may vanish, be disabled or change their group at once; above it none of them is changed
 }
 
 // Service synchronizes one directory.
@@ -151,6 +164,7 @@ const (
 	Missing  Kind = "missing"  // the entry is gone; the user will be locked
 	Locked   Kind = "locked"   // the entry is disabled, or gone for long enough
 	Unlocked Kind = "unlocked" // the entry is there again
+	Unknown  Kind = "unknown"  // the directory does not say whether the person may sign in; a lock stays as it is
 	Refused  Kind = "refused"  // see Change.Err
 )
 
@@ -172,8 +186,9 @@ type Result struct {
 	Missing   int `json:"missing"`
 	Locked    int `json:"locked"`
 	Unlocked  int `json:"unlocked"`
+	Unknown   int `json:"unknown"`
 	Refused   int `json:"refused"`
-	Left      int `json:"left"` // entries that are no users: without a group, or disabled and unknown
+	Left      int `json:"left"` // entries that are no users: without a group, disabled and unknown, or unlinked by an operator
 }
 
 func (r *Result) count(k Kind) {
@@ -190,6 +205,8 @@ func (r *Result) count(k Kind) {
 		r.Locked++
 	case Unlocked:
 		r.Unlocked++
+	case Unknown:
+		r.Unknown++
 	case Refused:
 		r.Refused++
 	}
@@ -202,7 +219,7 @@ func (r Result) String() string {
 		n    int
 		what string
 	}{
-		{r.Added, "added"}, {r.Linked, "linked"}, {r.Changed, "changed"}, {r.Missing, "missing"}, {r.Locked, "locked"}, {r.Unlocked, "unlocked"}, {r.Refused, "refused"},
+		{r.Added, "added"}, {r.Linked, "linked"}, {r.Changed, "changed"}, {r.Missing, "missing"}, {r.Locked, "locked"}, {r.Unlocked, "unlocked"}, {r.Unknown, "unknown"}, {r.Refused, "refused"},
 	} {
 		if c.n > 0 {
 			text += fmt.Sprintf(", %d %s", c.n, c.what)

@@ -26,10 +26,14 @@ import (
 // source is a directory in memory.
 type source struct {
 	entries []directory.Entry
-	broken  error // after the entries
+	broken  error  // after the entries
+	during  func() // while it is read; optional
 }
 
 func (s *source) Entries(_ context.Context, take func(list []directory.Entry) error) error {
+	if s.during != nil {
+		s.during()
+	}
 	if err := take(s.entries); err != nil {
 		return err
 	}
@@ -40,6 +44,10 @@ type methods struct{ store.Tokens }
 
 func (m methods) GrantMethod(ctx context.Context, userID, name string) error {
 	return m.SetMethod(ctx, userID, signin.StoredMethod{Name: name, Level: signin.LevelPrimary})
+}
+
+func (m methods) FirstMethod(ctx context.Context, userID, name string) error {
+	return m.AddMethod(ctx, userID, signin.StoredMethod{Name: name, Level: signin.LevelPrimary})
 }
 
 type notices struct{}
@@ -187,7 +195,7 @@ func TestVanish(t *testing.T) {
 		}
 	}
 	b.source.entries = nil
-	if _, err := b.Sync(t.Context(), directory.Plan{}); !errors.Is(err, directory.ErrTooManyMissing) || !strings.Contains(err.Error(), "10 of 10") {
+	if _, err := b.Sync(t.Context(), directory.Plan{}); !errors.Is(err, directory.ErrTooMany) || !strings.Contains(err.Error(), "of 10 linked users 10 are missing") {
 		t.Errorf("an empty directory: %v", err)
 	}
 	b.source.entries = all
@@ -219,12 +227,11 @@ func TestMatch(t *testing.T) {
 			b.source.entries = []directory.Entry{person(0), person(1), person(2)}
 			b.sync(t, directory.Plan{Dry: true}, c.want)
 			b.sync(t, directory.Plan{}, c.want)
-			_, found, err := b.Store.LinkOf(t.Context(), b.user(t, "p0").ID)
-			if err != nil || found != (c.linked != "") {
-				t.Errorf("linked: %t, %v", found, err)
+			if of, _, err := b.Store.LinkOf(t.Context(), b.user(t, "p0").ID); err != nil || (of != "") != (c.linked != "") {
+				t.Errorf("linked with %q, %v", of, err)
 			}
-			if _, found, err := b.Store.LinkOf(t.Context(), b.user(t, "p2").ID); err != nil || found {
-				t.Errorf("an operator is linked: %t, %v", found, err)
+			if of, _, err := b.Store.LinkOf(t.Context(), b.user(t, "p2").ID); err != nil || of != "" {
+				t.Errorf("an operator is linked with %q, %v", of, err)
 			}
 		})
 	}
@@ -260,6 +267,30 @@ func TestTurn(t *testing.T) {
 			turn(true, true)
 			b.now = b.now.Add(time.Hour)
 			turn(false, true)
+			// Another process, while this one reads the directory: also when it is due, or forced. A process
+			// that was killed has the turn until its lease ends.
+			other, minute := *b.Service, time.Minute
+			other.Source = &source{}
+			b.source.during = func() {
+				for _, c := range []struct {
+					after       time.Duration
+					force, want bool
+				}{{0, false, false}, {0, true, false}, {minute - time.Millisecond, true, false}, {minute, true, true}} {
+					other.Now = func() time.Time { return b.now.Add(c.after) }
+					if _, ran, err := other.Turn(t.Context(), directory.Plan{AnyMissing: true}, c.force); err != nil || ran != c.want {
+						t.Errorf("another process after %s, forced: %t: ran: %t, %v, want %t", c.after, c.force, ran, err, c.want)
+					}
+				}
+			}
+			b.now = b.now.Add(2 * time.Hour)
+			if _, ran, err := b.Turn(t.Context(), directory.Plan{}, false); !ran || err != nil {
+				t.Errorf("ran: %t, %v", ran, err)
+			}
+			// The process that lost its lease has not replaced the result of the other one.
+			if state, err := b.Store.SyncState(t.Context(), "corp"); err != nil || !state.EndedAt.Equal(b.now.Add(minute)) || state.Result.Entries != 0 {
+				t.Errorf("%+v, %v", state, err)
+			}
+			b.source.during = nil
 			b.source.broken = errors.New("the connection broke")
 			if _, ran, err := b.Turn(t.Context(), directory.Plan{}, true); err == nil || !ran {
 				t.Errorf("ran: %t, %v", ran, err)
@@ -267,12 +298,6 @@ func TestTurn(t *testing.T) {
 			state, err := b.Store.SyncState(t.Context(), "corp")
 			if err != nil || state.Error != "the connection broke" || !state.DueAt.Equal(b.now.Add(time.Minute)) || state.Result.Entries != 1 {
 				t.Errorf("%+v, %v", state, err)
-			}
-			if had, err := b.Store.DeleteLink(t.Context(), b.user(t, "p0").ID); err != nil || !had {
-				t.Errorf("%t, %v", had, err)
-			}
-			if _, found, err := b.Store.LinkOf(t.Context(), b.user(t, "p0").ID); err != nil || found {
-				t.Errorf("%t, %v", found, err)
 			}
 		})
 	}

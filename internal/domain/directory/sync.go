@@ -24,18 +24,18 @@ const (
 	batch = 100
 	// page is the number of links that are read at a time.
 	page = 500
-	// fewMissing may vanish at once whatever MostMissing is.
+	// fewMissing may vanish, be disabled or change their group at once whatever MostMissing is.
 	fewMissing = 5
 )
 
-// ErrTooManyMissing means that so many entries have vanished that the directory is likely to be wrong.
-var ErrTooManyMissing = errors.New("directory: too many entries are missing")
+// ErrTooMany means that so many users would be locked or change their group that the directory is likely to be wrong.
+var ErrTooMany = errors.New("directory: too many users would be locked or change their group")
 
 // Plan are the options of one synchronization.
 type Plan struct {
 	Dry        bool            // changes nothing
-	AnyMissing bool            // whatever MostMissing says
-	Tell       func(Change)    // takes each change; nil: no one asks
+	AnyMissing bool            // does not count who is locked or changes the group; see Rules.MostMissing
+	Tell       func(Change)    // takes each change; optional
 	By         audit.Principal // who wants it, and from where
 	Remote     string
 }
@@ -48,12 +48,24 @@ type run struct {
 	seen   [][16]byte // digests of the identifiers of entries: 16 bytes for each person
 	// logins are those that a dry run would have added, as digests.
 	logins map[[16]byte]bool
+	// linked is the number of links; -1: not counted yet.
+	linked int
+	// Users whom their entries would have locked or moved to another group, and what is to be done about them after
+	// the directory was read to its end. later has no more than mostTaken entries.
+	taken int
+	later []taking
+}
+
+// taking is a change that takes something from a user.
+type taking struct {
+	entry Entry
+	link  Link
 }
 
 // Sync compares all entries with the users. Each user is changed in a transaction, so an error leaves what was done.
-// Nothing is missing unless the directory was read to its end.
+// Users are locked or moved to another group only after the directory was read to its end, and not if they are too many.
 func (s *Service) Sync(ctx context.Context, p Plan) (Result, error) {
-	r := &run{Service: s, Plan: p, logins: map[[16]byte]bool{}}
+	r := &run{Service: s, Plan: p, logins: map[[16]byte]bool{}, linked: -1}
 	err := s.Source.Entries(ctx, func(list []Entry) error {
 		for part := range slices.Chunk(list, batch) {
 			if err := r.take(ctx, part); err != nil {
@@ -100,11 +112,17 @@ func (r *run) take(ctx context.Context, list []Entry) error {
 	for _, e := range list {
 		r.result.Entries++
 		l, known := linked[e.ID]
-		if e.Group == "" || e.Disabled && !known {
+		if e.Group == "" || e.Disabled && !known || l.Unlinked {
 			r.result.Left++
 			continue // a user who had a group is missing
 		}
 		r.seen = append(r.seen, mark(e.ID))
+		if e.Unknown {
+			r.tell(Unknown, e.Login, e.DN, errUnknown)
+			if !known {
+				continue
+			}
+		}
 		if known {
 			if err := r.follow(ctx, e, l); err != nil {
 				return err
@@ -132,6 +150,9 @@ func (r *run) take(ctx context.Context, list []Entry) error {
 	}
 	return r.add(ctx, add)
 }
+
+// errUnknown says what to do about an entry with the field Unknown.
+var errUnknown = errors.New("the entry does not say whether the person may sign in: let the service read the attribute that directories.attributes.disabled names")
 
 // refused reports whether an error is about one user, and not about the installation.
 func refused(err error) bool {
@@ -176,11 +197,13 @@ func (r *run) owner(ctx context.Context, e Entry, owners map[string]user.User) (
 	if u.Operator {
 		return u, false, fault.Newf(fault.DuplicateLogin, "%q is an operator, whom no directory takes over", u.Login)
 	}
-	if other, has, err := r.Store.LinkOf(ctx, u.ID); err != nil || has {
-		if err == nil {
-			err = fault.Newf(fault.DuplicateLogin, "the user %q follows another entry of the directory %s", u.Login, other)
-		}
+	switch other, unlinked, err := r.Store.LinkOf(ctx, u.ID); {
+	case err != nil:
 		return u, false, err
+	case unlinked:
+		return u, false, fault.Newf(fault.DuplicateLogin, "an operator has unlinked the user %q; to join the user again run: tamga directory unlink --forget", u.Login)
+	case other != "":
+		return u, false, fault.Newf(fault.DuplicateLogin, "the user %q follows another entry of the directory %s", u.Login, other)
 	}
 	return u, true, nil
 }
@@ -223,7 +246,7 @@ func (r *run) add(ctx context.Context, list []Entry) error {
 				r.logins[login] = true
 			}
 			a.Also = func(ctx context.Context, u user.User) error {
-				return r.join(ctx, e, u, audit.Entry{Operation: "AddUser", Object: u.Login})
+				return r.join(ctx, e, u, r.Methods.FirstMethod, r.Store.AddLink, audit.Entry{Operation: "AddUser", Object: u.Login})
 			}
 			now, accounts = append(now, e), append(accounts, a)
 		}
@@ -243,12 +266,12 @@ func (r *run) add(ctx context.Context, list []Entry) error {
 	return nil
 }
 
-// join links a user with an entry, in the transaction of ctx.
-func (r *run) join(ctx context.Context, e Entry, u user.User, entry audit.Entry) error {
-	if err := r.Methods.GrantMethod(ctx, u.ID, password); err != nil {
+// join links a user with an entry, in the transaction of ctx. grant and put are for new users or for others.
+func (r *run) join(ctx context.Context, e Entry, u user.User, grant func(ctx context.Context, userID, method string) error, put func(ctx context.Context, directory string, l Link) error, entry audit.Entry) error {
+	if err := grant(ctx, u.ID, password); err != nil {
 		return err
 	}
-	if err := r.Store.PutLink(ctx, r.Name, Link{UserID: u.ID, Entry: e.ID, DN: e.DN, Digest: e.digest()}); err != nil {
+	if err := put(ctx, r.Name, Link{UserID: u.ID, Entry: e.ID, DN: e.DN, Digest: e.digest()}); err != nil {
 		return err
 	}
 	return r.record(ctx, entry)
@@ -266,7 +289,7 @@ func (r *run) link(ctx context.Context, e Entry, u user.User) error {
 		if _, err := r.Users.Follow(ctx, u.ID, e.account()); err != nil {
 			return err
 		}
-		return r.join(ctx, e, u, audit.Entry{Operation: "LinkUser", Object: u.ID})
+		return r.join(ctx, e, u, r.Methods.GrantMethod, r.Store.PutLink, audit.Entry{Operation: "LinkUser", Object: u.ID})
 	})
 	return r.told(Linked, e, u.Login, err)
 }
@@ -304,59 +327,119 @@ func (r *run) change(ctx context.Context, locked lock.Set, fn func(ctx context.C
 	return err
 }
 
-// follow gives a linked user what the entry says.
+// follow gives a linked user what the entry says. What takes something from the user waits until all such users are counted.
 func (r *run) follow(ctx context.Context, e Entry, l Link) error {
-	digest := e.digest()
-	lockNow, unlock := e.Disabled && !l.Locked, !e.Disabled && l.Locked
-	if digest == l.Digest && e.DN == l.DN && l.MissingSince.IsZero() && !lockNow && !unlock {
+	disabled, digest := e.disabled(l), e.digest()
+	if digest == l.Digest && e.DN == l.DN && l.MissingSince.IsZero() && disabled == l.Barred {
 		r.result.Unchanged++
 		return nil
 	}
-	kind, changed, byOperator := Changed, false, false
-	err := r.change(ctx, user.Follows(l.UserID, e.account()), func(ctx context.Context) (err error) {
-		next := Link{UserID: l.UserID, Entry: e.ID, DN: e.DN, Digest: digest, Locked: l.Locked}
-		if changed, err = r.Users.Follow(ctx, l.UserID, e.account()); err != nil {
+	if (!disabled || l.Barred) && (digest == l.Digest || e.Group == l.Group) || r.AnyMissing {
+		return r.apply(ctx, e, l)
+	}
+	most, err := r.mostTaken(ctx)
+	if r.taken++; err == nil && r.taken <= most {
+		r.later = append(r.later, taking{e, l})
+	}
+	return err
+}
+
+// disabled reports whether a user with a link may not sign in. An entry that does not say so changes nothing.
+func (e *Entry) disabled(l Link) bool {
+	if e.Unknown {
+		return l.Barred
+	}
+	return e.Disabled
+}
+
+// mostTaken returns how many users may be locked or change their group at once.
+func (r *run) mostTaken(ctx context.Context) (int, error) {
+	if r.linked < 0 {
+		n := 0
+		err := r.links(ctx, func(list []Link) error {
+			n += len(list)
+			return nil
+		})
+		if err != nil {
+			return 0, err
+		}
+		r.linked = n
+	}
+	return max(fewMissing, int(r.MostMissing*float64(r.linked))), nil
+}
+
+// apply makes the changes of follow, in one transaction.
+func (r *run) apply(ctx context.Context, e Entry, l Link) error {
+	var kind Kind
+	err := r.change(ctx, user.Follows(l.UserID, e.account()), func(ctx context.Context) error {
+		kind = ""
+		l, err := r.again(ctx, l)
+		if err != nil || l.UserID == "" {
 			return err
 		}
-		entry := audit.Entry{Operation: "FollowDirectory"}
+		disabled := e.disabled(l)
+		next := Link{UserID: l.UserID, Entry: e.ID, DN: e.DN, Digest: e.digest(), Barred: disabled, Locked: l.Locked}
+		changed, err := r.Users.Follow(ctx, l.UserID, e.account())
+		if err != nil {
+			return err
+		}
+		if changed {
+			kind = Changed
+			err = r.record(ctx, audit.Entry{Operation: "FollowDirectory", Object: l.UserID})
+		}
+		locks := false
 		switch {
-		case lockNow:
-			if byOperator, err = r.lock(ctx, l.UserID); err != nil {
-				return err
+		case err != nil:
+		case disabled && !l.Barred:
+			next.Locked, locks, err = r.lock(ctx, l.UserID)
+			if locks {
+				kind = Locked
 			}
-			entry, kind, next.Locked = audit.Entry{Operation: "LockUser"}, Locked, !byOperator
-		case unlock:
-			if err = r.Users.Unlock(ctx, l.UserID); err != nil {
-				return err
+		case !disabled && l.Locked: // Barred alone: an operator has locked or unlocked the user since
+			kind, next.Locked = Unlocked, false
+			if err = r.Users.Unlock(ctx, l.UserID); err == nil {
+				err = r.record(ctx, audit.Entry{Operation: "UnlockUser", Object: l.UserID})
 			}
-			entry, kind, next.Locked = audit.Entry{Operation: "UnlockUser"}, Unlocked, false
 		}
-		if err := r.Store.PutLink(ctx, r.Name, next); err != nil {
+		if err != nil {
 			return err
 		}
-		if !changed && kind == Changed || byOperator {
-			return nil // nothing about the user
-		}
-		entry.Object = l.UserID
-		return r.record(ctx, entry)
+		return r.Store.PutLink(ctx, r.Name, next)
 	})
-	if err == nil && (!changed && kind == Changed || byOperator && !changed) {
+	if err == nil && kind == "" {
 		r.result.Unchanged++
 		return nil
 	}
 	return r.told(kind, e, l.Login, err)
 }
 
-// lock locks a user unless an operator has done so: then the directory does not lift the lock either.
-func (r *run) lock(ctx context.Context, id string) (byOperator bool, err error) {
-	u, err := r.Users.Get(ctx, id)
-	if err != nil || u.Locked {
-		return u.Locked, err
+// again reads a link in a transaction that locks its user: an operator may have acted since it was read. The user is "" if
+// the entry and the user are linked no more.
+func (r *run) again(ctx context.Context, l Link) (Link, error) {
+	list, err := r.Store.Links(ctx, r.Name, []string{l.Entry})
+	for _, now := range list {
+		if now.UserID == l.UserID && !now.Unlinked {
+			return now, err
+		}
 	}
-	return false, r.Users.Lock(ctx, id)
+	return Link{}, err
 }
 
-// missing notes the users whose entries are gone, and locks those whose time is over.
+// lock locks a user for the directory. A user whom an operator has locked stays as is: then the directory does not lift
+// the lock either. Nor does it if an operator has ordered a lock for later. A user without approval is locked, too, because
+// an approval does not lift that.
+func (r *run) lock(ctx context.Context, id string) (own, locks bool, err error) {
+	u, err := r.Users.Get(ctx, id)
+	if err != nil || u.Locked || !u.LockAt.IsZero() && !r.Now().Before(u.LockAt) {
+		return false, false, err
+	}
+	if err := r.Users.Lock(ctx, id); err != nil {
+		return false, false, err
+	}
+	return u.LockAt.IsZero(), true, r.record(ctx, audit.Entry{Operation: "LockUser", Object: id})
+}
+
+// missing makes the changes that waited, notes the users whose entries are gone, and locks those whose time is over.
 func (r *run) missing(ctx context.Context) error {
 	slices.SortFunc(r.seen, func(a, b [16]byte) int { return bytes.Compare(a[:], b[:]) })
 	gone := func(l Link) bool {
@@ -366,8 +449,8 @@ func (r *run) missing(ctx context.Context) error {
 	}
 	all, vanished := 0, 0
 	err := r.links(ctx, func(list []Link) error {
+		all += len(list)
 		for _, l := range list {
-			all++
 			if l.MissingSince.IsZero() && gone(l) {
 				vanished++
 			}
@@ -377,8 +460,21 @@ func (r *run) missing(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if vanished > max(fewMissing, int(r.MostMissing*float64(all))) && !r.AnyMissing {
-		return fmt.Errorf("%w: %d of %d linked users; none of them is marked. If that is right, run: tamga directory sync %s --any-missing", ErrTooManyMissing, vanished, all, r.Name)
+	if r.linked < 0 {
+		r.linked = all
+	}
+	most, err := r.mostTaken(ctx)
+	if err != nil {
+		return err
+	}
+	if vanished+r.taken > most && !r.AnyMissing {
+		return fmt.Errorf("%w: of %d linked users %d are missing, %d are disabled or in another group; none of them is changed. If that is right, run: tamga directory sync %s --any-missing",
+			ErrTooMany, r.linked, vanished, r.taken, r.Name)
+	}
+	for _, t := range r.later {
+		if err := r.apply(ctx, t.entry, t.link); err != nil {
+			return err
+		}
 	}
 	now := r.Now()
 	return r.links(ctx, func(list []Link) error {
@@ -392,7 +488,7 @@ func (r *run) missing(ctx context.Context) error {
 				r.tell(Missing, l.Login, l.DN, nil)
 				l.MissingSince = now
 			}
-			if l.Locked || now.Sub(l.MissingSince) < r.LockAfter {
+			if l.Barred || now.Sub(l.MissingSince) < r.LockAfter {
 				continue
 			}
 			if err := r.lockMissing(ctx, l); err != nil {
@@ -408,19 +504,22 @@ func (r *run) missing(ctx context.Context) error {
 
 // lockMissing locks a user whose entry is gone for long enough.
 func (r *run) lockMissing(ctx context.Context, l Link) error {
-	byOperator := false
-	err := r.change(ctx, lock.User(l.UserID), func(ctx context.Context) (err error) {
-		if byOperator, err = r.lock(ctx, l.UserID); err != nil || byOperator {
+	locks := false
+	err := r.change(ctx, lock.User(l.UserID), func(ctx context.Context) error {
+		locks = false
+		since := l.MissingSince
+		l, err := r.again(ctx, l)
+		if err != nil || l.UserID == "" || l.Barred {
 			return err
 		}
-		l.Locked = true
-		if err := r.Store.PutLink(ctx, r.Name, l); err != nil {
+		l.MissingSince, l.Barred = since, true
+		if l.Locked, locks, err = r.lock(ctx, l.UserID); err != nil {
 			return err
 		}
-		return r.record(ctx, audit.Entry{Operation: "LockUser", Object: l.UserID})
+		return r.Store.PutLink(ctx, r.Name, l)
 	})
-	if byOperator {
-		return err
+	if err == nil && !locks {
+		return nil
 	}
 	return r.told(Locked, Entry{DN: l.DN}, l.Login, err)
 }
@@ -442,7 +541,7 @@ func (r *run) links(ctx context.Context, f func(list []Link) error) error {
 // syncLease is how long a synchronization waits for a process that was killed.
 const syncLease = time.Minute
 
-// look is the pause between two looks whether a synchronization is due.
+// look is the pause after which it is checked again whether a synchronization is due.
 const look = 20 * time.Second
 
 // Run synchronizes whenever it is due until ctx ends. Any number of processes may run it on one database.

@@ -228,6 +228,16 @@ func routed(name string) (Method, error) {
 	return m, nil
 }
 
+// FirstMethod gives a method for the first step to a user whom the transaction of ctx adds. There are no tokens to end and
+// no older contacts to tell.
+func (s *Service) FirstMethod(ctx context.Context, userID, name string) error {
+	m, err := routed(name)
+	if err != nil {
+		return err
+	}
+	return s.methods.AddMethod(ctx, userID, StoredMethod{m.Name, LevelPrimary})
+}
+
 // GrantMethod and WithdrawMethod are SetMethod and DeleteMethod for administrators, who may
 // act on every user. Faults: user_not_found, invalid_parameters.
 func (s *Service) GrantMethod(ctx context.Context, userID, name string) error {

@@ -201,6 +201,7 @@ type Store interface {
 // MethodStore keeps methods and the certificates that users sign in with.
 type MethodStore interface {
 	SetMethod(ctx context.Context, userID string, m StoredMethod) error
+	AddMethod(ctx context.Context, userID string, m StoredMethod) error  // for a user without it
 	DeleteMethod(ctx context.Context, userID, name string) (bool, error) // reports whether the user had it
 	MethodsOf(ctx context.Context, userID string) ([]StoredMethod, error)
 
