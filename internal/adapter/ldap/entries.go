@@ -155,34 +155,48 @@ func (d *Directory) groups(ctx context.Context, conn *connection) (list []mapped
 	return list, nil
 }
 
-// walkUp finds the groups inside of a group by their attribute memberOf. Cycles end where they meet a group again.
-func (d *Directory) walkUp(ctx context.Context, conn *connection, dn string, places map[place]bool) error {
+// levels calls read with a group, and then with the groups that read returns, each once. Cycles end where they meet a group again.
+func (d *Directory) levels(dn string, read func(group string, p place) (next []string, err error)) error {
+	met := map[place]bool{}
 	level := []string{dn}
 	for depth := 0; len(level) > 0; depth++ {
 		if depth > mostDepth {
 			return fmt.Errorf("ldap: directory %s: the group %s has more than %d levels of groups", d.config.Name, dn, mostDepth)
 		}
-		var next []string
+		var below []string
 		for _, group := range level {
 			p, ok := placeOf(group)
-			if !ok || places[p] {
+			if !ok || met[p] {
 				continue
 			}
-			if places[p] = true; len(places) > mostGroups {
+			if met[p] = true; len(met) > mostGroups {
 				return fmt.Errorf("ldap: directory %s: the group %s has more than %d groups", d.config.Name, dn, mostGroups)
 			}
-			filter := "(&(|(objectClass=group)(objectClass=groupOfNames)(objectClass=groupOfUniqueNames))(memberOf=" + ldap.EscapeFilter(group) + "))"
-			err := d.search(ctx, conn, d.groupBase(), ldap.ScopeWholeSubtree, filter, []string{"1.1"}, func(e *ldap.Entry) error {
-				next = append(next, e.DN)
-				return nil
-			})
+			next, err := read(group, p)
 			if err != nil {
 				return err
 			}
+			below = append(below, next...)
 		}
-		level = next
+		level = below
 	}
 	return nil
+}
+
+// isGroup is the filter of groups.
+const isGroup = "(|(objectClass=group)(objectClass=groupOfNames)(objectClass=groupOfUniqueNames))"
+
+// walkUp finds the groups inside of a group by their attribute memberOf.
+func (d *Directory) walkUp(ctx context.Context, conn *connection, dn string, places map[place]bool) error {
+	return d.levels(dn, func(group string, p place) (next []string, err error) {
+		places[p] = true
+		filter := "(&" + isGroup + "(memberOf=" + ldap.EscapeFilter(group) + "))"
+		err = d.search(ctx, conn, d.groupBase(), ldap.ScopeWholeSubtree, filter, []string{"1.1"}, func(e *ldap.Entry) error {
+			next = append(next, e.DN)
+			return nil
+		})
+		return next, err
+	})
 }
 
 func (d *Directory) groupBase() string {
@@ -196,8 +210,7 @@ func (d *Directory) groupBase() string {
 func (d *Directory) walkDown(ctx context.Context, conn *connection, dn string, places map[place]bool) error {
 	// Which members are groups: asking for each member would be a question for each person.
 	inner := map[place]string{}
-	filter := "(|(objectClass=group)(objectClass=groupOfNames)(objectClass=groupOfUniqueNames))"
-	err := d.search(ctx, conn, d.groupBase(), ldap.ScopeWholeSubtree, filter, []string{"1.1"}, func(e *ldap.Entry) error {
+	err := d.search(ctx, conn, d.groupBase(), ldap.ScopeWholeSubtree, isGroup, []string{"1.1"}, func(e *ldap.Entry) error {
 		if p, ok := placeOf(e.DN); ok {
 			inner[p] = e.DN
 		}
@@ -209,48 +222,31 @@ func (d *Directory) walkDown(ctx context.Context, conn *connection, dn string, p
 	if err != nil {
 		return err
 	}
-	read := map[place]bool{}
-	level := []string{dn}
-	for depth := 0; len(level) > 0; depth++ {
-		if depth > mostDepth {
-			return fmt.Errorf("ldap: directory %s: the group %s has more than %d levels of groups", d.config.Name, dn, mostDepth)
-		}
-		var next []string
-		for _, group := range level {
-			p, ok := placeOf(group)
-			if !ok || read[p] {
-				continue
-			}
-			read[p] = true
-			err := d.search(ctx, conn, group, ldap.ScopeBaseObject, "(objectClass=*)", []string{"member", "uniqueMember"}, func(e *ldap.Entry) error {
-				// Active Directory returns 1,500 members at most, under another name.
-				for _, a := range e.Attributes {
-					if name, options, cut := strings.Cut(a.Name, ";"); cut && strings.EqualFold(name, "member") && strings.HasPrefix(strings.ToLower(options), "range=") {
-						return fmt.Errorf("ldap: directory %s: the server does not return all members of the group %s: set membership to memberOf", d.config.Name, dn)
-					}
+	return d.levels(dn, func(group string, _ place) (next []string, err error) {
+		err = d.search(ctx, conn, group, ldap.ScopeBaseObject, "(objectClass=*)", []string{"member", "uniqueMember"}, func(e *ldap.Entry) error {
+			// Active Directory returns 1,500 members at most, under another name.
+			for _, a := range e.Attributes {
+				if name, options, cut := strings.Cut(a.Name, ";"); cut && strings.EqualFold(name, "member") && strings.HasPrefix(strings.ToLower(options), "range=") {
+					return fmt.Errorf("ldap: directory %s: the server does not return all members of the group %s: set membership to memberOf", d.config.Name, dn)
 				}
-				for _, member := range slices.Concat(e.GetEqualFoldAttributeValues("member"), e.GetEqualFoldAttributeValues("uniqueMember")) {
-					m, ok := placeOf(member)
-					if !ok {
-						continue
-					}
-					if group, is := inner[m]; is {
-						next = append(next, group)
-						continue
-					}
-					if places[m] = true; len(places) > mostMembers {
-						return fmt.Errorf("ldap: directory %s: the group %s has more than %d members", d.config.Name, dn, mostMembers)
-					}
-				}
-				return nil
-			})
-			if err != nil {
-				return err
 			}
-		}
-		level = next
-	}
-	return nil
+			for _, member := range slices.Concat(e.GetEqualFoldAttributeValues("member"), e.GetEqualFoldAttributeValues("uniqueMember")) {
+				m, ok := placeOf(member)
+				if !ok {
+					continue
+				}
+				if group, is := inner[m]; is {
+					next = append(next, group)
+					continue
+				}
+				if places[m] = true; len(places) > mostMembers {
+					return fmt.Errorf("ldap: directory %s: the group %s has more than %d members", d.config.Name, dn, mostMembers)
+				}
+			}
+			return nil
+		})
+		return next, err
+	})
 }
 
 // identifier returns what an entry is known by after a change of its name, "" for an entry without it.
@@ -271,8 +267,9 @@ func (d *Directory) entry(e *ldap.Entry, groups []mapped) (out directory.Entry, 
 	}
 	out = directory.Entry{
 		ID: id, DN: e.DN, Login: value(e, c.Login), Name: value(e, c.Title), Email: value(e, c.Email), Phone: value(e, c.Phone),
-		Group: c.DefaultGroup, Disabled: disabled(e, c.Disabled),
+		Group: c.DefaultGroup,
 	}
+	out.Disabled, out.Unknown = disabled(e, c.Disabled)
 	for component, attribute := range c.Component {
 		if v := value(e, attribute); v != "" {
 			if out.Components == nil {
@@ -312,12 +309,13 @@ func value(e *ldap.Entry, attribute string) string {
 	return v
 }
 
-// disabled reports whether an attribute says that the person may not sign in: the bit of Active Directory, or TRUE.
-func disabled(e *ldap.Entry, attribute string) bool {
+// disabled reports whether an attribute says that the person may not sign in: the bit of Active Directory, or TRUE. Each person
+// of Active Directory has the attribute userAccountControl. Without it the service may not read it, and the answer is unknown.
+func disabled(e *ldap.Entry, attribute string) (is, unknown bool) {
 	v := value(e, attribute)
 	if strings.EqualFold(attribute, "userAccountControl") {
 		n, err := strconv.ParseInt(v, 10, 64)
-		return err == nil && n&accountDisabled != 0
+		return err == nil && n&accountDisabled != 0, err != nil
 	}
-	return strings.EqualFold(v, "TRUE")
+	return strings.EqualFold(v, "TRUE"), false
 }

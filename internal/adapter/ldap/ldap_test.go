@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -17,6 +16,7 @@ import (
 	"tamga/internal/domain/directory"
 	"tamga/internal/domain/fault"
 	"tamga/internal/judge"
+	"tamga/internal/testsize"
 )
 
 const units = "dn: ou=people," + judge.SlapdBase + "\nobjectClass: organizationalUnit\nou: people\n\ndn: ou=groups," + judge.SlapdBase + "\nobjectClass: organizationalUnit\nou: groups\n\n"
@@ -79,7 +79,7 @@ func read(t *testing.T, d *ldap.Directory) map[string]directory.Entry {
 func TestPages(t *testing.T) {
 	t.Parallel()
 	n := 1203
-	if os.Getenv("TAMGA_TEST_FULL_FAULTS") != "" {
+	if testsize.Of() >= testsize.Full {
 		n = 100_003
 	}
 	s := judge.RunSlapd(t, "", "", units+people(n), true)
@@ -114,6 +114,27 @@ func TestPages(t *testing.T) {
 	}
 }
 
+// TestDisabled reads who may not sign in. OpenLDAP has no attribute userAccountControl: TestUserAccountControl has its values.
+func TestDisabled(t *testing.T) {
+	t.Parallel()
+	s := judge.RunSlapd(t, "", "", units+people(3), false)
+	s.Modify("dn: uid=p1,ou=people," + judge.SlapdBase + "\nchangetype: modify\nadd: description\ndescription: true\n\ndn: uid=p2,ou=people," + judge.SlapdBase + "\nchangetype: modify\nadd: description\ndescription: false\n\n")
+	for attribute, want := range map[string][3][2]bool{ // disabled and unknown, by person
+		"description":        {{false, false}, {true, false}, {false, false}},
+		"userAccountControl": {{false, true}, {false, true}, {false, true}},
+		"":                   {},
+	} {
+		c := configOf(s.URL)
+		c.Disabled = attribute
+		all := read(t, opened(t, c))
+		for n, want := range want {
+			if e := all[fmt.Sprint("p", n)]; [2]bool{e.Disabled, e.Unknown} != want {
+				t.Errorf("%q: %+v, want disabled, unknown %t", attribute, e, want)
+			}
+		}
+	}
+}
+
 // TestCheck checks passwords, and never an empty one.
 func TestCheck(t *testing.T) {
 	t.Parallel()
@@ -130,7 +151,7 @@ func TestCheck(t *testing.T) {
 		want         bool
 	}{
 		{dn("p1"), "password-1", true}, {dn("p1"), "password-0", false}, {dn("p1"), "", false}, {"", "", false}, {"", "password-1", false},
-		{dn("nobody"), "password-1", false}, {"no name", "password-1", false}, {dn("p1"), "password-1\x00", false}, {dn("*"), "password-1", false},
+		{dn("absent"), "password-1", false}, {"no name", "password-1", false}, {dn("p1"), "password-1\x00", false}, {dn("*"), "password-1", false},
 	} {
 		if ok, err := d.Check(t.Context(), c.dn, one, c.password); ok != c.want || err != nil {
 			t.Errorf("%q with %q: %t, %v", c.dn, c.password, ok, err)
@@ -185,8 +206,13 @@ func TestServers(t *testing.T) {
 	if err := opened(t, c).Probe(t.Context()); err == nil || !strings.Contains(err.Error(), "StartTLS") {
 		t.Errorf("a server without StartTLS: %v", err)
 	}
-	c.Plain, c.Password = true, "wrong"
-	if err := opened(t, c).Probe(t.Context()); err == nil || strings.Contains(err.Error(), "wrong") && strings.Contains(err.Error(), c.Password+" ") {
+	c.Plain, c.Connect, c.Timeout = true, time.Minute, time.Minute
+	if err := opened(t, c).Probe(t.Context()); err != nil {
+		t.Errorf("the password of the service: %v", err)
+	}
+	c.Password = "not-this-one"
+	var outage *fault.Outage
+	if err := opened(t, c).Probe(t.Context()); !errors.As(err, &outage) || !strings.Contains(err.Error(), "binding as "+judge.SlapdAdmin) || strings.Contains(err.Error(), c.Password) {
 		t.Errorf("a wrong password of the service: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
