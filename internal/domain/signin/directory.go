@@ -4,6 +4,8 @@ package signin
 
 import (
 	"context"
+	"sync"
+	"time"
 
 	"tamga/internal/domain/fault"
 )
@@ -14,40 +16,74 @@ type Directory interface {
 	// Check reports whether the directory accepts a password of the entry with an identifier, which was last seen at dn. An
 	// empty password is never accepted. The error is about the directory, such as a *fault.Outage.
 	Check(ctx context.Context, dn, entry, password string) (bool, error)
-	// Decoy does the work of Check for an entry that does not exist. It is for names of other users, so that the time of an
-	// answer does not say who has a password in a directory.
+	// Decoy does the work of Check for an entry that does not exist. It is for names of other users, so that neither the time of an
+	// answer nor an outage says who has a password in a directory.
 	Decoy(ctx context.Context) error
 }
 
 // ErrOfDirectory is the fault of a password that is to be stored for a user whose password is in a directory.
 var ErrOfDirectory error = fault.New(fault.WrongOperation, "the password of this user is in a directory of the organization: it is changed there")
 
-// askDirectory begins to ask the directory of a user about a password, beside the derivation of the local one. may is false for
-// users who may not sign in now: their passwords are not sent. The result waits for the answer.
-func (s *Service) askDirectory(ctx context.Context, c *Credential, may bool, text string) (answer func() (matches bool, err error)) {
+// mostAsked bounds the attempts that wait for directories. A directory that answers in 50 ms takes 2,000 a second.
+const mostAsked = 100
+
+// errAsked is the answer to attempts beyond mostAsked.
+var errAsked error = fault.New(fault.Unavailable, "too many sign-ins wait for the directory of the organization: try again later").Until(5 * time.Second)
+
+// askDirectories begins to ask the directory of a user about a password, beside the derivation of the local one. The other
+// directories do the work of a question, and all of them for other users. may is false for users who may not sign in now: their
+// passwords are not sent. answer waits: for the directory of the user if it accepts the password, otherwise for all, so an outage
+// of one of them does not show whose users it has.
+func (s *Service) askDirectories(ctx context.Context, c *Credential, may bool, text string) (answer func() (matches bool, err error)) {
 	if len(s.directories) == 0 {
 		return func() (bool, error) { return false, nil }
+	}
+	select {
+	case s.asked <- struct{}{}:
+	default:
+		return func() (bool, error) { return false, errAsked }
 	}
 	type result struct {
 		matches bool
 		err     error
 	}
-	got := make(chan result, 1)
+	results := make([]result, len(s.directories))
+	accepted, ended := make(chan struct{}), make(chan struct{})
 	name, dn, entry := c.Directory, c.DN, c.Entry
-	go func() {
-		var r result
-		for _, d := range s.directories {
-			if may && name != "" && d.Name() == name {
-				r.matches, r.err = d.Check(ctx, dn, entry, text)
-				got <- r
+	var all sync.WaitGroup
+	for i, d := range s.directories {
+		all.Go(func() {
+			r := &results[i]
+			if !may || name == "" || d.Name() != name {
+				r.err = d.Decoy(ctx)
 				return
 			}
-		}
-		r.err = s.directories[0].Decoy(ctx)
-		got <- r
+			if r.matches, r.err = d.Check(ctx, dn, entry, text); r.matches && r.err == nil {
+				close(accepted)
+			}
+		})
+	}
+	go func() {
+		all.Wait()
+		<-s.asked
+		close(ended)
 	}()
 	return func() (bool, error) {
-		r := <-got
-		return r.matches, r.err
+		select {
+		case <-accepted:
+			return true, nil
+		case <-ended:
+		}
+		for _, r := range results {
+			if r.matches && r.err == nil {
+				return true, nil
+			}
+		}
+		for _, r := range results {
+			if r.err != nil {
+				return false, r.err
+			}
+		}
+		return false, nil
 	}
 }

@@ -3,8 +3,10 @@
 package signin_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -23,6 +25,9 @@ type corporate struct {
 	asked  []string // DN and password
 	decoys int
 	away   error
+	begun  chan struct{} // gets each question that waits; see held
+	held   chan struct{} // a question waits until it is closed; nil: it does not wait
+	name   string        // "" is corp
 
 	calls, waited int
 	called        *sync.Cond
@@ -43,9 +48,24 @@ func (c *corporate) note() {
 	c.called.Broadcast()
 }
 
-func (c *corporate) Name() string { return "corp" }
+func (c *corporate) Name() string { return cmp.Or(c.name, "corp") }
+
+// hold waits while held says so.
+func (c *corporate) hold() {
+	c.mu.Lock()
+	held := c.held
+	c.mu.Unlock()
+	if held != nil {
+		select {
+		case c.begun <- struct{}{}:
+		case <-held:
+		}
+		<-held
+	}
+}
 
 func (c *corporate) Check(_ context.Context, dn, entry, password string) (bool, error) {
+	c.hold()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	defer c.note()
@@ -54,6 +74,7 @@ func (c *corporate) Check(_ context.Context, dn, entry, password string) (bool, 
 }
 
 func (c *corporate) Decoy(context.Context) error {
+	c.hold()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	defer c.note()
@@ -163,5 +184,88 @@ func TestPasswordOfDirectory(t *testing.T) {
 	}
 	if _, err := b.grant(t.Context(), "anna", "there-is-one"); code(t, err) != tokens.InvalidGrant {
 		t.Error(err)
+	}
+}
+
+// TestTwoDirectories has one directory away. A wrong password gets the same answer whichever directory has the user.
+func TestTwoDirectories(t *testing.T) {
+	b := newBench(t)
+	directories := map[string]*corporate{}
+	var list []signin.Directory
+	for _, name := range []string{"first", "second"} {
+		c := &corporate{name: name}
+		c.called = sync.NewCond(&c.mu)
+		directories[name], list = c, append(list, c)
+	}
+	b.services = b.serviceWith(t, settings(), deps{Keys: b.keys, Directories: list})
+	links := store.Directories{Users: store.Users{DB: b.db}}
+	for name := range directories {
+		u, err := b.users.Add(t.Context(), user.Account{Login: "of-" + name, Group: "Default"})
+		if err == nil {
+			err = b.GrantMethod(t.Context(), u.ID, "password")
+		}
+		if err == nil {
+			err = links.PutLink(t.Context(), name, directory.Link{UserID: u.ID, Entry: "1", DN: "uid=" + name})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	outage := &fault.Outage{Part: "directory", Err: errors.New("no answer")}
+	for _, away := range []string{"", "first", "second"} {
+		for name, c := range directories {
+			if c.away = nil; name == away {
+				c.away = outage
+			}
+		}
+		for _, login := range []string{"of-first", "of-second", "demo", "unknown"} {
+			_, err := b.grant(t.Context(), login, "another-one")
+			for _, c := range directories {
+				c.wait()
+			}
+			if away == "" && code(t, err) != tokens.InvalidGrant || away != "" && !errors.Is(err, outage) {
+				t.Errorf("%q is away: %s: %v", away, login, err)
+			}
+		}
+		for _, name := range []string{"first", "second"} {
+			_, err := b.grant(t.Context(), "of-"+name, "there-is-one")
+			for _, c := range directories {
+				c.wait()
+			}
+			if away == name && !errors.Is(err, outage) || away != name && err != nil {
+				t.Errorf("%q is away: a user of %s with the right password: %v", away, name, err)
+			}
+		}
+	}
+}
+
+// TestSlowDirectory has more attempts than may wait for a directory. The others get an answer at once, and local users sign in.
+func TestSlowDirectory(t *testing.T) {
+	b := newBench(t)
+	corp := &corporate{held: make(chan struct{}), begun: make(chan struct{})}
+	corp.called = sync.NewCond(&corp.mu)
+	b.services = b.serviceWith(t, settings(), deps{Keys: b.keys, Directories: []signin.Directory{corp}})
+	var waiting sync.WaitGroup
+	for n := range signin.MostAsked {
+		waiting.Go(func() {
+			if _, err := b.grant(t.Context(), fmt.Sprint("unknown", n), "there-is-one"); code(t, err) != tokens.InvalidGrant {
+				t.Errorf("an attempt that waited: %v", err)
+			}
+		})
+		<-corp.begun // the derivations before it have ended: their number is bounded, too
+	}
+	for _, login := range []string{"unknown", "demo"} {
+		_, err := b.grant(t.Context(), login, "another-one")
+		if f, is := fault.As(err); !is || f.Code != fault.Unavailable || f.After <= 0 {
+			t.Errorf("%s: %v", login, err)
+		}
+	}
+	if _, err := b.grant(t.Context(), "demo", secret); err != nil {
+		t.Errorf("a local user: %v", err)
+	}
+	close(corp.held)
+	waiting.Wait()
+	if _, err := b.grant(t.Context(), "unknown", "there-is-one"); code(t, err) != tokens.InvalidGrant {
+		t.Errorf("after the end: %v", err)
 	}
 }

@@ -162,7 +162,7 @@ func (s *Service) identify(ctx context.Context, client Client, login string) (Cr
 func isTrusted(ctx context.Context) bool { return password.VisitorOf(ctx).Trust != password.Untrusted }
 
 // checkPassword checks one attempt. It does the same work for known and unknown users: one
-// look-up, one counted attempt, one derivation, and one question to a directory if there are any. That is true as
+// look-up, one counted attempt, one derivation, and one question to each directory. That is true as
 // long as stored passwords have the configured cost. The password of a locked-out login is derived as well. A faster
 // answer would reveal that another caller tried the user under another name. Callers bound
 // how often one login is tried.
@@ -197,7 +197,7 @@ func (s *Service) checkPassword(ctx context.Context, login, text string) (Creden
 		return Credential{}, false, err
 	}
 	may := known && counted && c.Scheme.Password && !c.User.Barred(s.now())
-	answer := s.askDirectory(ctx, &c, may, text)
+	answer := s.askDirectories(ctx, &c, may, text)
 	matches := attempt.Matches(text) && c.Encoded != "" && c.Directory == ""
 	end() // a directory that is slow holds no memory
 	var away error

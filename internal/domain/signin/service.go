@@ -268,6 +268,7 @@ type Service struct {
 	providers []Provider
 	// directories have passwords of users
 	directories []Directory
+	asked       chan struct{} // has an element for each attempt that waits for directories
 	steps       Confirmations
 	cancels     Canceller
 }
@@ -313,7 +314,7 @@ func New(s Settings, d Deps) (*Service, error) {
 	return &Service{
 		settings: s, store: d.Store, methods: d.Methods, codes: d.Codes, visits: d.Visits, sessions: d.Sessions, cancels: d.Cancels, passwords: d.Passwords, tokens: d.Tokens, now: d.Now, rand: d.Rand,
 		reach: d.Reach, changes: reach.Changes{Store: d.Store, Reach: d.Reach, Events: d.Messages}, contacts: d.Contacts, devices: d.Devices, passkeys: d.Passkeys, messages: d.Messages, printer: d.Printer,
-		vault: d.Vault, oath: d.Oath, providers: d.Providers, directories: d.Directories, steps: d.Steps,
+		vault: d.Vault, oath: d.Oath, providers: d.Providers, directories: d.Directories, asked: make(chan struct{}, mostAsked), steps: d.Steps,
 	}, nil
 }
 
