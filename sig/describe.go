@@ -101,6 +101,22 @@ func (d *Description) SuffixOf(p Params) string {
 	return d.Suffix
 }
 
+// Raised returns the type and the parameter with its value that ask an Enhancer of the format for a level. ok is
+// false if the format has no such level.
+func (d *Description) Raised(to Level) (kind, param, value string, ok bool) {
+	if len(d.Types) == 0 || to < LevelTime {
+		return "", "", "", false
+	}
+	for _, p := range d.Params {
+		for _, c := range p.Choices {
+			if c.Level == to {
+				return d.Types[0].Name, p.Name, c.Name, true
+			}
+		}
+	}
+	return "", "", "", false
+}
+
 // Type is a type of signature.
 type Type struct {
 	// Name is Signature.Type in a request, in any letter case. Number may be used instead;

@@ -13,6 +13,7 @@ import (
 	"tamga/pki/chain"
 	"tamga/pki/ocsp"
 	"tamga/pki/suite"
+	"tamga/pki/tsp"
 	"tamga/pki/x509gost"
 	"tamga/sig/budget"
 )
@@ -66,6 +67,34 @@ func (c *Check) TrustAny(ctx context.Context, certificate *x509gost.Certificate,
 // token.
 func (c *Check) TrustTimeStamp(ctx context.Context, authority *x509gost.Certificate, at time.Time, found Found) ([]*x509gost.Certificate, []Finding) {
 	return c.trust(ctx, authority, at, found, []x509gost.OID{x509gost.UsageTimeStamping})
+}
+
+// JudgeStamp judges a time stamp whose own signature holds. Alone it is judged at its own time. chained
+// reports that it is an archive time stamp or that a valid one, or one that has lapsed, covers it: then it
+// is judged at proven, the time at which it is proved to have existed, or the time of the check (decision
+// 0063). lapsed reports that it was good when it was made and that nothing proves it now.
+func (c *Check) JudgeStamp(ctx context.Context, kind string, token *tsp.Token, signer *x509gost.Certificate, found Found, proven time.Time, chained bool) (ts TimeStamp, lapsed bool) {
+	made := token.Info.Time
+	judge := func(at, forged time.Time) TimeStamp {
+		ts := TimeStamp{Kind: kind, Time: made, Signer: signer}
+		ts.Chain, ts.Findings = c.TrustTimeStamp(ctx, signer, at, found)
+		ts.Findings = append(ts.Findings, StampOtherIssuer(token, signer)...)
+		if f, weak := WeakStamp(token.Weakness(forged)); weak {
+			ts.Findings = append(ts.Findings, f)
+		}
+		return ts
+	}
+	if !chained {
+		return judge(made, c.At), false
+	}
+	if proven.Before(made) {
+		proven = made
+	}
+	if ts = judge(proven, proven); ts.Passed() {
+		return ts, false
+	}
+	then := judge(made, made)
+	return ts, then.Passed()
 }
 
 // spending charges the search for a path to the budget of the document.

@@ -44,15 +44,14 @@ func Validate(c *config.Config) error {
 // Formats returns the signature formats of the service and of the commands sign and verify. A new
 // format is one line here. The zero Config gives the strictest rules.
 func Formats(c *config.Config) sig.Formats {
-	cms := &cades.Format{
-		Rules: evidence.Rules{
-			Allowance:              c.LongTerm.RevocationAllowance,
-			OldListsForAuthorities: c.LongTerm.OldListsForAuthorities,
-		},
+	rules := evidence.Rules{
+		Allowance:              c.LongTerm.RevocationAllowance,
+		OldListsForAuthorities: c.LongTerm.OldListsForAuthorities,
 	}
+	cms := &cades.Format{Rules: rules}
 	return sig.Formats{
 		cms,
-		&xmldsig.Format{MaxSize: int64(c.XML.Document), AllowDoctype: c.XML.AllowDoctype},
+		&xmldsig.Format{MaxSize: int64(c.XML.Document), AllowDoctype: c.XML.AllowDoctype, Rules: rules},
 		&pdf.Format{CMS: cms},
 		ooxml.New(),
 		raw.New(),

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"tamga/pki/chain"
 	"tamga/pki/cms"
 	"tamga/pki/ocsp"
 	"tamga/pki/suite"
@@ -22,19 +21,17 @@ import (
 
 // Codes of findings about the attributes of the levels above BES.
 const (
-	codeTimeStamp          = "time-stamp-not-checked"         // it is present but was not checked
-	codeTimeStampInvalid   = "time-stamp-invalid"             // it covers something else, or its signature is invalid
-	codeTimeStampUntrusted = "time-stamp-untrusted"           // it is not by a trusted service and proves no time
-	codeTimeStampLater     = "time-stamp-added-later"         // a CAdES-C time stamp does not cover it
-	codeTimeStampOrder     = "time-stamps-out-of-order"       // the one over the references is before the one over the signature
-	codeAttribute          = "unsigned-attribute-malformed"   // it is malformed or occurs more than once
-	codeReference          = "reference-without-value"        // no value in the message has the digest
-	codeReferenceCount     = "references-out-of-step"         // the number of revocation references does not match the certificates
-	codeReferenceUnknown   = "reference-not-checked"          // by an unknown digest algorithm
-	codeReferenceMissing   = "reference-missing"              // a certificate of the path has no reference
-	codeIncomplete         = "long-term-evidence-incomplete"  // the values alone do not prove the path
-	codeArchiveLapsed      = "archive-time-stamp-lapsed"      // it was not renewed in time
-	codeOldEvidence        = "evidence-older-than-time-stamp" // so it proves nothing about that time
+	codeTimeStamp          = "time-stamp-not-checked"       // it is present but was not checked
+	codeTimeStampInvalid   = "time-stamp-invalid"           // it covers something else, or its signature is invalid
+	codeTimeStampUntrusted = "time-stamp-untrusted"         // it is not by a trusted service and proves no time
+	codeTimeStampLater     = "time-stamp-added-later"       // a CAdES-C time stamp does not cover it
+	codeTimeStampOrder     = "time-stamps-out-of-order"     // the one over the references is before the one over the signature
+	codeAttribute          = "unsigned-attribute-malformed" // it is malformed or occurs more than once
+	codeReference          = "reference-without-value"      // no value in the message has the digest
+	codeReferenceCount     = "references-out-of-step"       // the number of revocation references does not match the certificates
+	codeReferenceUnknown   = "reference-not-checked"        // by an unknown digest algorithm
+	codeReferenceMissing   = "reference-missing"            // a certificate of the path has no reference
+	codeArchiveLapsed      = "archive-time-stamp-lapsed"    // it was not renewed in time
 
 	maxStamps = 4096 // checked of one message
 )
@@ -593,28 +590,9 @@ func (v *verifier) levelBelow(out *sig.Signature, l *longTerm) string {
 // selfContained reports whether the message, with the evidence beside it, proves that no certificate on the
 // signer's path was revoked at the best time.
 func (v *verifier) selfContained(out *sig.Signature, l *longTerm, beside sig.Found) bool {
-	verdict, err := chain.Build(out.Signer, chain.Options{
-		Roots:             v.check.Roots,
-		Intermediates:     slices.Concat(l.values.Certificates, v.certs, l.held.Certificates, beside.Certificates),
-		CRLs:              slices.Concat(l.values.CRLs, v.crls, l.held.CRLs, beside.CRLs),
-		OCSP:              slices.Concat(l.values.OCSP, v.answers, l.held.OCSP, beside.OCSP),
-		At:                out.BestTime,
-		RequireRevocation: true,
-	})
-	if err != nil {
-		l.note(codeIncomplete, "the evidence in the message does not prove the path of the signer: %v", err)
-		return false
-	}
-	complete := true
-	for i, p := range verdict.Evidence {
-		if p.ThisUpdate.IsZero() || !p.ThisUpdate.Before(out.BestTime.Truncate(time.Second)) {
-			continue
-		}
-		l.note(codeOldEvidence, "the revocation data in the message about %s is of %s, before the time stamp of %s", evidence.Name(verdict.Chain[i]), at(p.ThisUpdate), at(out.BestTime))
-		if i == 0 { // lists of authorities are issued every few months
-			complete = false
-		}
-	}
+	found := joined(joined(l.values, sig.Found{Certificates: v.certs, CRLs: v.crls, OCSP: v.answers}), joined(l.held, beside))
+	notes, complete := evidence.Complete(out.Signer, v.check.Roots, found, out.BestTime)
+	l.findings = append(l.findings, notes...)
 	return complete
 }
 

@@ -299,7 +299,9 @@ func TestBrokenDocumentStamps(t *testing.T) {
 		f := opened(t, out)
 		s := f.signature(f.form().signatures[len(f.form().signatures)-1])
 		at := s.from + int64(2*len(s.message)) - 4
-		out[at] ^= 1
+		if out[at]++; out[at] == '9'+1 || out[at] > 'f' {
+			out[at] = '0'
+		}
 		return out
 	}
 	weak := stampedByHand(t, long, services, suite.SHA1)

@@ -120,32 +120,13 @@ func (v *verifier) judgeStamp(s *signature, check *sig.Check) sig.Signature {
 	out.Signer, out.BestTime = t.signer, made
 	out.Scheme, _ = t.token.Message.Signers[0].Scheme() // CheckSignature found one signer and used its scheme
 	found := cades.Carried(t.token.Message)
-	judged, forged := made, check.At
-	chained := t.archive || v.around.Chained
-	if chained {
-		if judged = check.At; judged.Before(made) {
-			judged = made
-		}
-		forged = judged
-	}
-	trust := func(at, forged time.Time) sig.TimeStamp {
-		ts := sig.TimeStamp{Kind: "document", Time: made, Signer: t.signer}
-		ts.Chain, ts.Findings = check.TrustTimeStamp(v.ctx, t.signer, at, found)
-		ts.Findings = append(ts.Findings, sig.StampOtherIssuer(t.token, t.signer)...)
-		if f, weak := sig.WeakStamp(t.token.Weakness(forged)); weak {
-			ts.Findings = append(ts.Findings, f)
-		}
-		return ts
-	}
-	ts := trust(judged, forged)
+	ts, lapsed := check.JudgeStamp(v.ctx, "document", t.token, t.signer, found, check.At, t.archive || v.around.Chained)
 	out.Chain, out.Findings = ts.Chain, slices.Clone(ts.Findings)
 	out.TimeStamps = []sig.TimeStamp{ts}
-	if chained && !ts.Passed() {
-		if then := trust(made, made); then.Passed() {
-			s.findings = append(s.findings, sig.Finding{Code: codeLapsed, Text: fmt.Sprintf(
-				"the time stamp of the document of %s proves nothing at %s: its certificate or its algorithm had ended, and no later one was made before", at(made), at(judged))})
-			v.around.Chained = true
-		}
+	if lapsed {
+		s.findings = append(s.findings, sig.Finding{Code: codeLapsed, Text: fmt.Sprintf(
+			"the time stamp of the document of %s proves nothing at %s: its certificate or its algorithm had ended, and no later one was made before", at(made), at(check.At))})
+		v.around.Chained = true
 	}
 	return out
 }

@@ -85,18 +85,10 @@ func (e *enhancement) document() *sig.Assembly { return sig.Parts(e.parts...) }
 // raised is a signature or a time stamp of the document, whose evidence is needed.
 type raised struct {
 	*signature
-	stamped  time.Time // of the earliest time stamp, zero without one
-	services []service // of its time stamps; of a time stamp of the document its own
-	found    sig.Found // what is in the message
+	stamped  time.Time        // of the earliest time stamp, zero without one
+	services []evidence.Stamp // its time stamps; of a time stamp of the document itself
+	found    sig.Found        // what is in the message
 	signer   *x509gost.Certificate
-	covered  bool // a later archive time stamp covers it
-}
-
-// service is the service of a time stamp.
-type service struct {
-	authority *x509gost.Certificate
-	made      time.Time
-	inside    []*x509gost.Certificate
 }
 
 // raise adds the revisions that a level needs.
@@ -160,12 +152,14 @@ func (e *enhancement) read() error {
 		one := &raised{signature: s, signer: out.Signer}
 		if s.stamp != nil {
 			one.stamped, one.found = s.stamp.token.Info.Time, cades.Carried(s.stamp.token.Message)
-			one.services = []service{{s.stamp.signer, one.stamped, s.stamp.token.Certificates()}}
+			one.services = []evidence.Stamp{{Authority: s.stamp.signer, Made: one.stamped, Others: s.stamp.token.Certificates()}}
 			for _, below := range e.signers { // it covers all before it
 				if below.stamped.IsZero() {
 					below.stamped = one.stamped
 				}
-				below.covered = below.covered || s.stamp.archive
+				for i := range below.services {
+					below.services[i].Covered = below.services[i].Covered || s.stamp.archive
+				}
 			}
 		} else if err := one.read(out, v.file.spending); err != nil {
 			return err
@@ -191,7 +185,7 @@ func (s *raised) read(out *sig.Signature, b *budget.Budget) error {
 		if s.stamped.IsZero() || ts.Time.Before(s.stamped) {
 			s.stamped = ts.Time
 		}
-		s.services = append(s.services, service{ts.Signer, ts.Time, nil})
+		s.services = append(s.services, evidence.Stamp{Authority: ts.Signer, Made: ts.Time})
 	}
 	// Their tokens may have the issuers of their services.
 	for _, one := range m.Signers {
@@ -221,30 +215,25 @@ func (e *enhancement) store() error {
 	var list []stored
 	for _, s := range e.signers {
 		var values evidence.Values
-		need := func(of *x509gost.Certificate, purpose evidence.Purpose, others []*x509gost.Certificate, at time.Time, usage ...x509gost.OID) error {
-			if err := e.file.spending.Spend(sig.Price(of)); err != nil {
+		supply := func(of evidence.Subject) error {
+			if err := e.file.spending.Spend(sig.Price(of.Certificate)); err != nil {
 				return err
 			}
-			if evidence.Proven(of, at, all, e.format.CMS.Rules, usage...) {
-				return nil
-			}
-			values.AddCertificate(of, purpose)
-			_, err := e.collector.Collect(e.ctx, &values, evidence.Subject{Certificate: of, Purpose: purpose, Others: others, At: at})
-			return err
+			return e.collector.Supply(e.ctx, &values, all, of)
 		}
 		if s.stamp == nil {
 			if s.stamped.After(s.signer.NotAfter) {
 				return forbidden(fmt.Sprintf("cannot be raised: %s ended at %s, before the first time stamp (%s) of signature %s", evidence.Name(s.signer), at(s.signer.NotAfter), at(s.stamped), quoted(s.field.name)))
 			}
-			if err := need(s.signer, evidence.ForSigner, nil, s.stamped); err != nil {
+			if err := supply(evidence.Subject{Certificate: s.signer, Purpose: evidence.ForSigner, At: s.stamped}); err != nil {
 				return err
 			}
 		}
 		for _, t := range s.services {
-			if s.covered {
-				break // it needs nothing any more
+			if t.Covered {
+				continue // it needs nothing any more
 			}
-			if err := need(t.authority, evidence.ForTimeStamp, t.inside, t.made, x509gost.UsageTimeStamping); err != nil {
+			if err := supply(t.Subject()); err != nil {
 				return err
 			}
 		}
@@ -371,11 +360,8 @@ func (e *enhancement) stamp() error {
 			return err
 		}
 		for _, t := range e.signers {
-			for _, earlier := range t.services {
-				if now := s.Token().Info.Time; !t.covered && now.After(earlier.authority.NotAfter) {
-					return forbidden(fmt.Sprintf("has a time stamp of %s that proves nothing any more: %s ended at %s, and no archive time stamp was added before",
-						at(earlier.made), evidence.Name(earlier.authority), at(earlier.authority.NotAfter)))
-				}
+			if err := evidence.InTime(s.Token().Info.Time, t.services); err != nil {
+				return err
 			}
 		}
 		token := s.Token().Raw

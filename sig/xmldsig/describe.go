@@ -18,6 +18,7 @@ var description = sig.Description{
 	Params: []sig.Param{{Name: "XAdESType", Choices: xadesTypes}},
 	Forms: []sig.Form{{Name: "xml", Noun: "XML with its signature inside", Type: "XMLDSig", Extensions: []string{"xml"}, Params: map[sig.Level]sig.Params{
 		sig.LevelBasic: {"XMLDsigType": kindEnveloped}, sig.LevelTime: {"XMLDsigType": kindEnveloped, "XAdESType": xadesT},
+		sig.LevelLongTerm: {"XMLDsigType": kindEnveloped, "XAdESType": xadesLT}, sig.LevelArchive: {"XMLDsigType": kindEnveloped, "XAdESType": xadesLTA},
 	}}},
 	Recognises: func(head []byte, _ int64) bool { return LooksLikeXML(head) && !isBare(head) },
 }

@@ -42,6 +42,7 @@ const (
 	codeFormat      = "data-object-format"          // the format of a signed object is wrong or missing
 	codeCounter     = "countersignature"            // a countersignature that does not cover the value of the signature that contains it
 	codeTimeStamp   = "time-stamp"                  // a time stamp that is invalid or proves nothing
+	codeLapsed      = "archive-time-stamp-lapsed"   // it was not renewed in time
 	codeNotLookedAt = "original-not-compared"       // an original document was given, which this format does not use
 )
 

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"tamga/pki/ocsp"
 	"tamga/pki/x509gost"
 	"tamga/sig"
 	"tamga/sig/budget"
@@ -103,46 +104,103 @@ func prefixOf(t *xmltree.Tree, n xmltree.Node) string {
 	return ""
 }
 
-// carried is the data about the signer that a signature contains.
+// carried is the data about the signer and its time stamps that a signature contains.
 type carried struct {
-	certs []*x509gost.Certificate
-	crls  []*x509gost.RevocationList
+	certs   []*x509gost.Certificate
+	crls    []*x509gost.RevocationList
+	answers []*ocsp.Basic
+	// named are those of certs among which the signer is searched for.
+	named []*x509gost.Certificate
+	// before is how much there is before each unsigned property.
+	before []amounts
 }
 
-// readKeyInfo reads the certificates and CRLs of KeyInfo, then the certificates of the
-// XAdES property CertificateValues. An unreadable one is not an error of the signature:
-// it matters only if it is the signer's.
+type amounts struct{ certs, crls, answers int }
+
+// found returns the data before the unsigned property at a place; -1: all.
+func (c *carried) found(place int) sig.Found {
+	if place < 0 || place >= len(c.before) {
+		return sig.Found{Certificates: c.certs, CRLs: c.crls, OCSP: c.answers}
+	}
+	n := c.before[place]
+	return sig.Found{Certificates: c.certs[:n.certs:n.certs], CRLs: c.crls[:n.crls:n.crls], OCSP: c.answers[:n.answers:n.answers]}
+}
+
+// readKeyInfo reads the certificates and CRLs of KeyInfo, then those of the XAdES properties
+// CertificateValues, RevocationValues and TimeStampValidationData. An unreadable one is not an error of
+// the signature: it matters only if it is needed.
 func readKeyInfo(s *signature) (c carried, unreadable []*flaw) {
 	t := s.tree
-	var nodes []xmltree.Node
-	if s.keyInfo != xmltree.None {
-		for data := range t.Elements(s.keyInfo) {
-			if t.Is(data, nsDS, "X509Data") {
-				nodes = slices.AppendSeq(nodes, t.Elements(data))
-			}
+	looked, most, full := 0, maxCertificates, false
+	read := func(n xmltree.Node) {
+		kind, known := carriedKinds[t.Name(n).Local]
+		if !known || !t.Is(n, kind.space, t.Name(n).Local) || full {
+			return
 		}
-		if token := securityToken(s); token != xmltree.None {
-			nodes = append(nodes, token)
+		if looked++; looked > most {
+			full = true
+			unreadable = append(unreadable, flawAt(t, n, codeUnreadable, "the signature has more than %d certificates and lists; the others were ignored", most))
+			return
 		}
-	}
-	for values := range unsignedProperty(s, "CertificateValues") {
-		nodes = slices.AppendSeq(nodes, t.Elements(values))
-	}
-	looked := 0
-	for _, n := range nodes {
-		isCRL := t.Is(n, nsDS, "X509CRL")
-		if !isCRL && !t.Is(n, nsDS, "X509Certificate") && !t.Is(n, nsWSSE, "BinarySecurityToken") && !t.Is(n, nsXAdES, "EncapsulatedX509Certificate") {
-			continue
-		}
-		if looked++; looked > maxCertificates {
-			unreadable = append(unreadable, flawAt(t, n, codeUnreadable, "the signature has more than %d certificates and lists; the others were ignored", maxCertificates))
-			break
-		}
-		if err := c.add(t, n, isCRL); err != nil {
+		if err := c.add(t, n, kind.what); err != nil {
 			unreadable = append(unreadable, flawAt(t, n, codeUnreadable, "%s", err))
 		}
 	}
+	if s.keyInfo != xmltree.None {
+		for data := range t.Elements(s.keyInfo) {
+			if t.Is(data, nsDS, "X509Data") {
+				for n := range t.Elements(data) {
+					read(n)
+				}
+			}
+		}
+		if token := securityToken(s); token != xmltree.None {
+			read(token)
+		}
+	}
+	most = maxValues
+	for _, n := range unsignedProperties(s) {
+		c.before = append(c.before, amounts{len(c.certs), len(c.crls), len(c.answers)})
+		parts := []xmltree.Node{n}
+		if t.Is(n, nsLater, "TimeStampValidationData") || t.Is(n, nsLater, "AnyValidationData") {
+			parts = slices.Collect(t.Elements(n))
+		}
+		for _, part := range parts {
+			lists := []xmltree.Node{part}
+			switch {
+			case t.Is(part, nsXAdES, "CertificateValues"):
+			case t.Is(part, nsXAdES, "RevocationValues"):
+				lists = slices.Collect(t.Elements(part))
+			default:
+				continue
+			}
+			for _, list := range lists {
+				for value := range t.Elements(list) {
+					read(value)
+				}
+			}
+		}
+	}
+	c.named = c.certs[:min(len(c.certs), maxCertificates)]
 	return c, unreadable
+}
+
+// carriedKind is what an element with certificates or revocation data has.
+type carriedKind uint8
+
+const (
+	aCertificate carriedKind = iota
+	aList
+	anAnswer
+)
+
+// carriedKinds are the elements that are read, by their names.
+var carriedKinds = map[string]struct {
+	space string
+	what  carriedKind
+}{
+	"X509Certificate": {nsDS, aCertificate}, "X509CRL": {nsDS, aList}, "BinarySecurityToken": {nsWSSE, aCertificate},
+	"EncapsulatedX509Certificate": {nsXAdES, aCertificate}, "EncapsulatedCRLValue": {nsXAdES, aList}, "EncapsulatedOCSPValue": {nsXAdES, anAnswer},
 }
 
 // issuerSerials yields what KeyInfo says of the signer's certificate by X509IssuerSerial.
@@ -168,13 +226,13 @@ func issuerSerials(s *signature) iter.Seq[*x509gost.IssuerSerial] {
 	}
 }
 
-// maxListText is the limit for a CRL in KeyInfo, in characters: enough for tens of
+// maxListText is the limit for a CRL or an OCSP answer, in characters: enough for tens of
 // thousands of entries.
 const maxListText = 4 << 20
 
-func (c *carried) add(t *xmltree.Tree, n xmltree.Node, isCRL bool) error {
+func (c *carried) add(t *xmltree.Tree, n xmltree.Node, what carriedKind) error {
 	most := 2 * x509gost.MaxCertificate
-	if isCRL {
+	if what != aCertificate {
 		most = maxListText
 	}
 	der, err := base64Text(t, n, most)
@@ -189,10 +247,21 @@ func (c *carried) add(t *xmltree.Tree, n xmltree.Node, isCRL bool) error {
 	if err := errors.Join(b.Spend(budget.Certificate+int64(len(der))), b.Hold(4*int64(len(der)))); err != nil {
 		return err
 	}
-	if isCRL {
+	switch what {
+	case aList:
 		list, err := x509gost.ParseRevocationList(der)
 		if err == nil {
 			c.crls = append(c.crls, list)
+		}
+		return err
+	case anAnswer:
+		// Some programs write the BasicOCSPResponse alone.
+		basic, err := ocsp.ParseBasic(der)
+		if r, whole := ocsp.Parse(der); whole == nil && r.Basic != nil {
+			basic, err = r.Basic, nil
+		}
+		if err == nil {
+			c.answers = append(c.answers, basic)
 		}
 		return err
 	}

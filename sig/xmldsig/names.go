@@ -6,6 +6,7 @@ package xmldsig
 const (
 	nsDS     = "http://www.w3.org/2000/09/xmldsig#"
 	nsXAdES  = "http://uri.etsi.org/01903/v1.3.2#"
+	nsLater  = "http://uri.etsi.org/01903/v1.4.1#" // of the properties that EN 319 132-1 added
 	nsEC     = "http://www.w3.org/2001/10/xml-exc-c14n#"
 	nsFilter = "http://www.w3.org/2002/06/xmldsig-filter2"
 	nsWSSE   = "http://docs.oasis-open.org/wss/2004/01/oasis-200401-wss-wssecurity-secext-1.0.xsd"

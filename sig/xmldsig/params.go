@@ -3,6 +3,7 @@
 package xmldsig
 
 import (
+	"slices"
 	"strconv"
 
 	"tamga/sig"
@@ -17,12 +18,15 @@ const (
 	xadesNone = "None"
 	xadesBES  = "BES"
 	xadesT    = "T"
+	xadesLT   = "LT"
+	xadesLTA  = "LTA"
 )
 
 // The enumerations of the interface with all their values.
 var (
 	kinds      = []sig.Choice{{Name: kindEnveloped, Number: "0"}, {Name: kindEnveloping, Number: "1"}, {Name: kindTemplate, Number: "2"}}
-	xadesTypes = []sig.Choice{{Name: xadesNone, Number: "0"}, {Name: xadesBES, Number: "1"}, {Name: xadesT, Number: "2", Level: sig.LevelTime}}
+	xadesTypes = []sig.Choice{{Name: xadesNone, Number: "0"}, {Name: xadesBES, Number: "1"}, {Name: xadesT, Number: "2", Level: sig.LevelTime},
+		{Name: xadesLT, Number: "3", Level: sig.LevelLongTerm}, {Name: xadesLTA, Number: "4", Level: sig.LevelArchive}}
 )
 
 // params are the values of the parameters.
@@ -65,6 +69,15 @@ func (*Format) Read(given sig.Params) *sig.Request {
 	}
 	q.Level, q.Own = p.level, p
 	return q
+}
+
+// levelOf returns the level of an XAdESType.
+func levelOf(name string) (l sig.Level, ok bool) {
+	i := slices.IndexFunc(xadesTypes, func(c sig.Choice) bool { return c.Name == name })
+	if i < 0 {
+		return l, false
+	}
+	return xadesTypes[i].Level, true
 }
 
 // stamper returns the address of the time-stamp service for a job.

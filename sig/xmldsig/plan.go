@@ -237,7 +237,7 @@ func (e encoded) ReadAt(p []byte, off int64) (n int, err error) {
 
 // result returns the signed document. fill has the content of all slots except
 // slotDocument.
-func (st *state) result(job *sig.Job, fill map[string]string) (sig.Result, error) {
+func (st *state) result(job *sig.Job, fill map[string]string) (*sig.Assembly, error) {
 	var parts []sig.Part
 	for _, p := range st.Pieces {
 		switch {

@@ -5,23 +5,15 @@ package xmldsig
 import (
 	"bytes"
 	"errors"
-	"fmt"
-	"iter"
 	"slices"
 	"strings"
-	"time"
 
 	"tamga/pki/cms"
 	"tamga/pki/suite"
-	"tamga/pki/tsp"
 	"tamga/pki/x509gost"
 	"tamga/sig"
-	"tamga/sig/budget"
 	"tamga/sig/xmltree"
 )
-
-// maxTimeStamps is how many time stamps of one signature are checked.
-const maxTimeStamps = 8
 
 // properties reads the XAdES properties and checks the signature by them. It uses only
 // those that a reference of this signature covers unchanged.
@@ -62,26 +54,19 @@ func (v *verification) properties() {
 	v.timeStamps()
 }
 
-// unsignedProperty yields the unsigned properties of the signature with the given name.
-func unsignedProperty(s *signature, local string) iter.Seq[xmltree.Node] {
+// unsignedProperties returns the unsigned properties of a signature in their order.
+func unsignedProperties(s *signature) (list []xmltree.Node) {
 	t := s.tree
-	return func(yield func(xmltree.Node) bool) {
-		for _, q := range propertiesOf(s) {
-			unsigned := t.Child(q, nsXAdES, "UnsignedProperties")
-			if unsigned == xmltree.None {
-				continue
-			}
-			list := t.Child(unsigned, nsXAdES, "UnsignedSignatureProperties")
-			if list == xmltree.None {
-				continue
-			}
-			for n := range t.Elements(list) {
-				if t.Is(n, nsXAdES, local) && !yield(n) {
-					return
-				}
-			}
+	for _, q := range propertiesOf(s) {
+		unsigned := t.Child(q, nsXAdES, "UnsignedProperties")
+		if unsigned == xmltree.None {
+			continue
+		}
+		if of := t.Child(unsigned, nsXAdES, "UnsignedSignatureProperties"); of != xmltree.None {
+			list = slices.AppendSeq(list, t.Elements(of))
 		}
 	}
+	return list
 }
 
 // dataObjectFormats reports whether the signed properties describe the formats of signed
@@ -278,89 +263,4 @@ func textIssuerSerial(t *xmltree.Tree, n xmltree.Node) *x509gost.IssuerSerial {
 		return nil
 	}
 	return x509gost.TextIssuerSerial(t.StringValue(name), t.StringValue(number))
-}
-
-// timeStamps checks the time stamps over the signature value. The earliest valid one is
-// the time for which the signature is checked.
-func (v *verification) timeStamps() {
-	for n := range unsignedProperty(v.sig, "SignatureTimeStamp") {
-		if len(v.out.TimeStamps) == maxTimeStamps {
-			v.add(codeTimeStamp, fmt.Sprintf("the signature has more than %d time stamps; the others were ignored", maxTimeStamps), false)
-			break
-		}
-		ts, err := v.timeStamp(n)
-		if err != nil {
-			text := "the time stamp is invalid: " + err.Error()
-			ts.Findings = append(ts.Findings, sig.Finding{Code: codeTimeStamp, Text: text, Indication: indications.Of(codeTimeStamp)})
-			v.out.Findings = append(v.out.Findings, sig.StampLeftOut(codeTimeStamp, text))
-		} else if !ts.Passed() {
-			v.add(codeTimeStamp, "the time stamp of "+ts.Time.Format(time.RFC3339)+" proves no time: it is not by a trusted service, or its hash function is weak", false)
-		}
-		v.out.TimeStamps = append(v.out.TimeStamps, ts)
-	}
-	for _, ts := range v.out.TimeStamps {
-		if ts.Passed() && v.out.Level != levelPlain {
-			v.out.Level = xadesT
-			if ts.Time.Before(v.out.BestTime) {
-				v.out.BestTime = ts.Time
-			}
-		}
-	}
-}
-
-func (v *verification) timeStamp(n xmltree.Node) (ts sig.TimeStamp, err error) {
-	t := v.tree
-	ts.Kind = "signature"
-	method := xmltree.Method{Form: xmltree.C14N10} // the default
-	if m := t.Child(n, nsDS, "CanonicalizationMethod"); m != xmltree.None {
-		algorithm, _ := t.Get(m, "Algorithm")
-		form, ok := canonicalForms[algorithm]
-		if !ok {
-			return ts, flawAt(t, m, codeAlgorithm, "CanonicalizationMethod %s is not one of the canonical forms of XML", quote(algorithm))
-		}
-		if method, err = withPrefixes(t, m, form); err != nil {
-			return ts, err
-		}
-	}
-	value := t.Child(n, nsXAdES, "EncapsulatedTimeStamp")
-	if value == xmltree.None {
-		return ts, flawAt(t, n, codeTimeStamp, "it has no EncapsulatedTimeStamp")
-	}
-	der, err := base64Text(t, value, 2*tsp.MaxResponse)
-	if err != nil {
-		return ts, err
-	}
-	b := v.budget()
-	if err := errors.Join(b.Spend(budget.Signature+2*int64(len(der))), b.Hold(4*int64(len(der)))); err != nil {
-		return ts, err
-	}
-	token, err := tsp.ParseTokenWithin(tsp.Unwrap(der), b.Hold)
-	if err != nil {
-		return ts, flawAt(t, value, codeTimeStamp, "%s", err)
-	}
-	ts.Time = token.Info.Time
-	h := token.Info.Digest.Hash
-	if h == nil {
-		return ts, flawAt(t, value, codeTimeStamp, "its digest algorithm is unknown")
-	}
-	d, err := canonicalDigest(t.Subtree(v.sig.value), method, h)
-	if err == nil {
-		err = token.Answers(&tsp.Request{Digest: d})
-	}
-	if err != nil {
-		return ts, flawAt(t, value, codeTimeStamp, "%s", err)
-	}
-	inside := token.Certificates() // an unreadable one is reported as missing if it is needed
-	lists, _ := token.Message.RevocationLists()
-	found := sig.Found{Certificates: slices.Concat(inside, v.carried.certs), CRLs: slices.Concat(lists, v.carried.crls)}
-	if ts.Signer, err = token.CheckSignature(slices.Concat(found.Certificates, v.check.Intermediates, v.check.Roots)); err != nil {
-		return ts, flawAt(t, value, codeTimeStamp, "%s", err)
-	}
-	ts.Chain, ts.Findings = v.check.TrustTimeStamp(v.ctx, ts.Signer, ts.Time, found)
-	other := sig.StampOtherIssuer(token, ts.Signer)
-	ts.Findings, v.out.Findings = append(ts.Findings, other...), append(v.out.Findings, other...)
-	if f, weak := sig.WeakStamp(token.Weakness(v.check.At)); weak {
-		ts.Findings = append(ts.Findings, f)
-	}
-	return ts, nil
 }

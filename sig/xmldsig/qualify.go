@@ -100,7 +100,7 @@ func (m *maker) fillProperties(s *signature, all []xmltree.Node, ids identifiers
 	}
 	unsigned := ""
 	if m.params.level >= sig.LevelTime {
-		unsigned = unsignedProperties(slot(slotStamp))
+		unsigned = unsignedElement(slot(slotStamp))
 	}
 	signed := func(w spelling) string {
 		return "<" + w.xades + `SignedProperties Id="` + ids.properties + `">` +
@@ -175,7 +175,7 @@ func declared(text string) string { return strings.Replace(text, ">", xadesDecla
 func stampEdit(t *xmltree.Tree, qualifying xmltree.Node, stamp string) xmltree.Edit {
 	unsigned := t.Child(qualifying, nsXAdES, "UnsignedProperties")
 	if unsigned == xmltree.None {
-		return t.Append(qualifying, declared(unsignedProperties(stamp)))
+		return t.Append(qualifying, declared(unsignedElement(stamp)))
 	}
 	list := t.Child(unsigned, nsXAdES, "UnsignedSignatureProperties")
 	if list != xmltree.None {

@@ -22,6 +22,8 @@ type digester struct {
 	sig     *signature
 	ref     *reference
 	options xmltree.Options
+	// final is the canonical form of a node set at the end, by default Canonical XML 1.0 (XMLDSig, 4.4.3.2).
+	final xmltree.Method
 	// selected is the last node set that digest worked on.
 	selected *xmltree.NodeSet
 }
@@ -161,8 +163,11 @@ func (d *digester) write(to target, w io.Writer) error {
 			d.selected = m.set
 		}
 	}
-	if m.set != nil { // XMLDSig, 4.4.3.2: a node set at the end takes Canonical XML 1.0
-		m.finish = func(w io.Writer) error { return m.set.Canonicalize(w, xmltree.Method{Form: xmltree.C14N10}) }
+	if m.set != nil {
+		if d.final.Comments && !to.comments {
+			m.set.RemoveComments()
+		}
+		m.finish = func(w io.Writer) error { return m.set.Canonicalize(w, d.final) }
 	}
 	return d.emit(m, w)
 }

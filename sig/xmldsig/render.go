@@ -196,8 +196,8 @@ func (s spelling) signingCertificateV1(c *x509gost.Certificate, h *suite.Hash) s
 // own, which also replace quotes and tabs: the two write different bytes.
 var xmlText = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "\r", "&#13;")
 
-// unsignedProperties renders the properties of the level T.
-func unsignedProperties(stamp string) string {
+// unsignedElement renders the element with the unsigned properties.
+func unsignedElement(stamp string) string {
 	return "<xades:UnsignedProperties><xades:UnsignedSignatureProperties>" + stamp +
 		"</xades:UnsignedSignatureProperties></xades:UnsignedProperties>"
 }

@@ -340,7 +340,8 @@ func (f *Format) finish(ctx context.Context, job *sig.Job, prepared, signature [
 	}
 	value := base64.StdEncoding.EncodeToString(data)
 	fill := map[string]string{slotValue: value, slotUnsigned: ""}
-	if st.Level == xadesT {
+	level, _ := levelOf(st.Level)
+	if level >= sig.LevelTime {
 		// Callers verify a value before Finish. It is verified again here because this is the
 		// boundary to the outside: a time stamp cannot be taken back.
 		if err := job.Certificate.Verify(suite.Digest{Hash: s.Hash, Sum: st.Digest}, signature); err != nil {
@@ -354,10 +355,14 @@ func (f *Format) finish(ctx context.Context, job *sig.Job, prepared, signature [
 		if err != nil {
 			return nil, err
 		}
-		fill[slotUnsigned] = unsignedProperties(signatureTimeStamp(token, ""))
+		fill[slotUnsigned] = unsignedElement(signatureTimeStamp(token, ""))
 		fill[slotStamp] = signatureTimeStamp(token, xadesDeclaration+dsDeclaration)
 	}
-	return st.result(job, fill)
+	result, err := st.result(job, fill)
+	if err != nil || level <= sig.LevelTime {
+		return result, err
+	}
+	return f.lifted(ctx, job, st.Address, value, result, level)
 }
 
 // timeStamp requests a time stamp token.

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash"
 	"slices"
 	"strings"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"tamga/pki/x509gost"
 	"tamga/sig"
 	"tamga/sig/budget"
+	"tamga/sig/evidence"
 	"tamga/sig/xmltree"
 )
 
@@ -132,6 +134,12 @@ type verification struct {
 	over    *signature
 	out     sig.Signature
 	carried carried
+	// stamps are the time stamps, and prefixes the states of hashes after what all archive time stamps
+	// begin with.
+	stamps   []*stamped
+	prefixes map[prefixKey]hash.Hash
+	// archived is the place of the last valid archive time stamp among the unsigned properties, -1 for none.
+	archived int
 	// intact are the references whose digest matches, with their targets.
 	intact map[*reference]xmltree.Node
 	names  []string // of the files that it covers unchanged
@@ -179,7 +187,7 @@ func (v *verification) judgeItself() error {
 	if isBlank(s.tree, s.value) {
 		v.add(codeEmpty, "the signature is a template that was not filled", true)
 	}
-	v.intact = map[*reference]xmltree.Node{}
+	v.intact, v.archived = map[*reference]xmltree.Node{}, -1
 	if err := v.references(); err != nil {
 		return err
 	}
@@ -308,8 +316,8 @@ func (v *verification) value() {
 	}
 	if s.scheme == nil {
 		v.flaw(flawAt(t, t.Child(s.info, nsDS, "SignatureMethod"), codeAlgorithm, "algorithm not supported: SignatureMethod %s", quote(s.algorithm)))
-		if len(v.carried.certs) == 1 {
-			v.out.Signer = v.carried.certs[0]
+		if len(v.carried.named) == 1 {
+			v.out.Signer = v.carried.named[0]
 		}
 		return
 	}
@@ -332,12 +340,12 @@ func (v *verification) value() {
 // signer's (see claimant).
 func (v *verification) find(d suite.Digest, raw []byte) {
 	s := v.sig
-	named := slices.Clone(v.carried.certs)
+	named := slices.Clone(v.carried.named)
 	if v.check.Certificate != nil {
 		named = append(named, v.check.Certificate)
 	}
 	candidates := named
-	if len(v.carried.certs) == 0 {
+	if len(v.carried.named) == 0 {
 		candidates = slices.Concat(named, v.check.Intermediates)
 	}
 	faults := map[*x509gost.Certificate]error{}
@@ -444,8 +452,28 @@ func (v *verification) trust() {
 	if v.out.Signer == nil {
 		return
 	}
-	path, found := v.check.Trust(v.ctx, v.out.Signer, v.out.BestTime, sig.Found{Certificates: v.carried.certs, CRLs: v.carried.crls})
+	path, found := v.check.Trust(v.ctx, v.out.Signer, v.out.BestTime, v.carried.found(-1))
 	v.out.Chain, v.out.Findings = path, append(v.out.Findings, found...)
+	v.level()
+}
+
+// level sets the levels above T, whose parts are all in the signature.
+func (v *verification) level() {
+	if v.out.Level != xadesT || len(v.carried.crls)+len(v.carried.answers) == 0 {
+		return
+	}
+	notes, complete := evidence.Complete(v.out.Signer, v.check.Roots, v.carried.found(-1), v.out.BestTime)
+	v.out.Findings = append(v.out.Findings, notes...)
+	if !complete {
+		return
+	}
+	v.out.Level = xadesLT
+	if v.archived < 0 {
+		return
+	}
+	if _, covered := evidence.Complete(v.out.Signer, v.check.Roots, v.carried.found(v.archived), v.out.BestTime); covered {
+		v.out.Level = xadesLTA
+	}
 }
 
 // claimed parses an XML Schema time. A time without a zone is taken as UTC.

@@ -141,7 +141,7 @@ func TestParameters(t *testing.T) {
 		{"T by template without an address", sig.Params{"XMLDsigType": "2", "XAdESType": "T"}, "TSPAddress"},
 		{"T without an address", sig.Params{"XMLDsigType": "1", "XAdESType": "T"}, "TSPAddress"},
 		{"T without a service to ask", sig.Params{"XMLDsigType": "1", "XAdESType": "T", "TSPAddress": ""}, "XAdESType"},
-		{"an unknown level", sig.Params{"XMLDsigType": "1", "XAdESType": "LTA"}, "XAdESType"},
+		{"an unknown level", sig.Params{"XMLDsigType": "1", "XAdESType": "X-L"}, "XAdESType"},
 		{"a hash", sig.Params{"XMLDsigType": "1", "Hash": "True", "HashAlgorithm": "GR 34.11-2012 512"}, "Hash HashAlgorithm"},
 		{"an index", sig.Params{"XMLDsigType": "1", "SignatureIndex": "0"}, "SignatureIndex"},
 		{"parts", sig.Params{"XMLDsigType": "1", "XPath": "//x", "ObjectId": "x"}, "XPath ObjectId"},

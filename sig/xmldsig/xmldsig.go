@@ -21,7 +21,8 @@
 // # XAdES
 //
 // XAdESType=BES adds signed properties (the time, the certificate). T also adds a time
-// stamp over the value. Enhance turns BES into T. In a template the properties go into
+// stamp over the value, LT certificates and revocation data, LTA an archive time stamp. Enhance
+// raises signatures of any program to these levels and renews LTA. In a template the properties go into
 // its QualifyingProperties. If it has none, they go into an Object of their own with a
 // Reference after the others, see qualify. The empty digests of a Manifest in a template
 // are filled. Verify does not check what a Manifest lists, as XMLDSig defines it.
@@ -41,6 +42,7 @@ import (
 
 	"tamga/sig"
 	"tamga/sig/budget"
+	"tamga/sig/evidence"
 )
 
 // Format makes and checks signatures in XML. The zero value is ready.
@@ -53,6 +55,8 @@ type Format struct {
 	// AllowDoctype admits documents with a document type declaration without internal
 	// subset. External subsets are never read.
 	AllowDoctype bool
+	// Rules say how old the revocation data of the levels above T may be.
+	Rules evidence.Rules
 }
 
 // DefaultMaxSize is 64 MiB.
@@ -74,7 +78,8 @@ const (
 	maxReferences   = 128  // of one signature, within the document
 	maxFiles        = 4096 // files beside the document that one signature refers to
 	maxTransforms   = 8    // of one reference
-	maxCertificates = 32   // of one signature
+	maxCertificates = 32   // of KeyInfo, and among which the signer is searched for
+	maxValues       = 1024 // certificates, lists and answers of one signature
 	maxValue        = 8192 // characters of a signature value
 	maxPlaces       = 32   // findings of a report with their line, see tell
 
