@@ -31,6 +31,8 @@ type Description struct {
 	// Suffix is what the name of a signed file has behind the name of its document; empty
 	// where the signed file takes the place of the document.
 	Suffix string
+	// SuffixFor is Suffix where it depends on the parameters; nil: it does not.
+	SuffixFor func(Params) string
 	// Extends reports whether a signature with these parameters is added to a file of the
 	// format, which the signed file then replaces. nil: never.
 	Extends func(Params) bool
@@ -71,6 +73,8 @@ type Form struct {
 	// Extends reports that the signature is added to a signed message. The document of the
 	// message may be in another file.
 	Extends bool
+	// Several reports that one signature may cover several files, which are in the signed file then.
+	Several bool
 	// Attachable reports that the document may be in the signed file or beside it
 	// (IsDetached).
 	Attachable bool
@@ -97,6 +101,9 @@ type Marker interface {
 func (d *Description) SuffixOf(p Params) string {
 	if d.Extends != nil && d.Extends(p) {
 		return ""
+	}
+	if d.SuffixFor != nil {
+		return d.SuffixFor(p)
 	}
 	return d.Suffix
 }

@@ -20,7 +20,7 @@ import (
 // Every format that signs one document refuses a job with more of them, in each step and in each of its
 // ways to sign. It signs the same job without them.
 func TestFormatsRefuseFiles(t *testing.T) {
-	samples := map[string][]byte{"cms": []byte("text"), "raw": []byte("text"), "xml": []byte("<a/>")}
+	samples := map[string][]byte{"cms": []byte("text"), "raw": []byte("text"), "asic": []byte("text"), "xml": []byte("<a/>")}
 	for kind, file := range map[string]string{"pdf": "one-page.pdf", "office": "letter.docx"} {
 		data, err := os.ReadFile("../../sig/testdata/" + file)
 		if err != nil {

@@ -12,6 +12,7 @@ import (
 	"tamga/internal/domain/notify"
 	"tamga/internal/domain/vault"
 	"tamga/sig"
+	"tamga/sig/asic"
 	"tamga/sig/cades"
 	"tamga/sig/evidence"
 	"tamga/sig/ooxml"
@@ -49,10 +50,12 @@ func Formats(c *config.Config) sig.Formats {
 		OldListsForAuthorities: c.LongTerm.OldListsForAuthorities,
 	}
 	cms := &cades.Format{Rules: rules}
+	xml := &xmldsig.Format{MaxSize: int64(c.XML.Document), AllowDoctype: c.XML.AllowDoctype, Rules: rules}
 	return sig.Formats{
 		cms,
-		&xmldsig.Format{MaxSize: int64(c.XML.Document), AllowDoctype: c.XML.AllowDoctype, Rules: rules},
+		xml,
 		&pdf.Format{CMS: cms},
+		&asic.Format{CMS: cms, XML: xml},
 		ooxml.New(),
 		raw.New(),
 	}

@@ -57,11 +57,22 @@ func (x *XMLTools) Verify(document, rootPEM []byte, at time.Time, ids ...string)
 // be.
 func (x *XMLTools) VerifyAmong(document, rootPEM []byte, others [][]byte, at time.Time, ids ...string) error {
 	x.t.Helper()
+	return x.verify("empty,same-doc", document, rootPEM, others, at, ids)
+}
+
+// VerifyBeside is Verify for a signature that also refers to files in Dir. xmlsec1 calls a relative URI remote.
+func (x *XMLTools) VerifyBeside(document, rootPEM []byte, at time.Time, ids ...string) error {
+	x.t.Helper()
+	return x.verify("empty,same-doc,local,remote", document, rootPEM, nil, at, ids)
+}
+
+func (x *XMLTools) verify(uris string, document, rootPEM []byte, others [][]byte, at time.Time, ids []string) error {
+	x.t.Helper()
 	x.Write("root.pem", rootPEM)
 	args := []string{
 		"--verify", "--trusted-pem", "root.pem",
 		"--verification-gmt-time", at.UTC().Format(time.DateTime),
-		"--enabled-reference-uris", "empty,same-doc",
+		"--enabled-reference-uris", uris,
 	}
 	for i, other := range others {
 		args = append(args, "--untrusted-pem", x.Write(fmt.Sprintf("other%d.pem", i), other))

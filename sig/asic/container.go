@@ -181,8 +181,6 @@ func (c *container) find(uri string) (*file, string) {
 	switch {
 	case uri == "":
 		return nil, "names no file"
-	case strings.ContainsAny(uri, "?#") && c.byKey[key(uri)] == nil:
-		return nil, "has a query or a fragment; the name of a file expected"
 	case strings.HasPrefix(uri, "/") || strings.Contains(uri, "://"):
 		return nil, "leads out of the container; the name of a file from its top expected"
 	}
@@ -192,8 +190,14 @@ func (c *container) find(uri string) (*file, string) {
 		}
 	}
 	uri = strings.TrimPrefix(uri, "./")
-	if f := c.byKey[key(uri)]; f != nil {
-		return f, ""
+	names := []string{uri}
+	if decoded, err := url.PathUnescape(uri); err == nil {
+		names = append(names, decoded)
+	}
+	for _, name := range names {
+		if f := c.byKey[key(name)]; f != nil && norm.NFC.String(f.Name) == norm.NFC.String(name) {
+			return f, ""
+		}
 	}
 	return nil, "names a file that the container does not have"
 }

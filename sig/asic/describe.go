@@ -16,10 +16,31 @@ import (
 func (*Format) Describe() sig.Description { return description }
 
 var description = sig.Description{
-	Types: []sig.Type{{Name: "ASiC"}},
+	Types: []sig.Type{{Name: "ASiC", Usual: sig.Params{"ASiCType": typeNameE, "ASiCFormat": formatCAdES}}},
 	Kind:  "asic", Noun: "container with signatures", Expected: "a container (ASiC)",
+	Suffix: ".asice", SuffixFor: suffixFor, Extends: extends,
+	Forms: []sig.Form{{
+		Name: "asic", Noun: "container with the files and their signature (ASiC)", Type: "ASiC", Several: true,
+		Params: map[sig.Level]sig.Params{
+			sig.LevelBasic: {"ASiCType": typeNameE}, sig.LevelTime: {"ASiCType": typeNameE, "CADESType": "T"},
+			sig.LevelLongTerm: {"ASiCType": typeNameE, "CADESType": "XLT1"}, sig.LevelArchive: {"ASiCType": typeNameE, "CADESType": "A"},
+		},
+	}},
 	Recognises: func(head []byte, _ int64) bool { return LooksLikeArchive(head) && !isPackage(head) },
 	Confirms:   confirms,
+}
+
+// extends reports whether a signature with these parameters is added to a container.
+func extends(p sig.Params) bool {
+	return p.Reader().Enum("CmsSignatureType", kinds, kindSign) == kindCosign
+}
+
+// suffixFor returns the suffix of a container with these parameters.
+func suffixFor(p sig.Params) string {
+	if p.Reader().Enum("ASiCType", types, typeNameE) == typeNameS {
+		return ".asics"
+	}
+	return ".asice"
 }
 
 // LooksLikeArchive reports by the first bytes whether a document is a ZIP archive.

@@ -136,8 +136,9 @@ type packed struct {
 	name    string
 	method  uint16
 	crc     uint32
-	size    int
-	content []byte // compressed
+	size    int64
+	length  int64  // of content
+	content []byte // compressed; nil if the caller has it
 	offset  int64
 }
 
@@ -165,7 +166,7 @@ func pack(c Change) (*packed, error) {
 	if len(c.Content) >= math.MaxUint32 {
 		return nil, refused(TooLarge, c.Name, "the entry %s has %d bytes; less than 4 GiB expected", quote(c.Name), len(c.Content))
 	}
-	p := &packed{name: c.Name, crc: crc32.ChecksumIEEE(c.Content), size: len(c.Content), content: c.Content}
+	p := &packed{name: c.Name, crc: crc32.ChecksumIEEE(c.Content), size: int64(len(c.Content)), length: int64(len(c.Content)), content: c.Content}
 	if len(c.Content) <= storedSize {
 		return p, nil
 	}
@@ -180,7 +181,7 @@ func pack(c Change) (*packed, error) {
 		return nil, err
 	}
 	if b.Len() < len(c.Content) {
-		p.method, p.content = Deflate, b.Bytes()
+		p.method, p.content, p.length = Deflate, b.Bytes(), int64(b.Len())
 	}
 	return p, nil
 }
@@ -205,24 +206,42 @@ func (p *packed) fields(extra int) []byte {
 	for _, v := range []uint16{flags, p.method, 0, date} {
 		b = le.AppendUint16(b, v)
 	}
-	for _, v := range []uint32{p.crc, uint32(len(p.content)), uint32(p.size)} {
-		b = le.AppendUint32(b, v)
+	b = le.AppendUint32(b, p.crc)
+	length, size := p.length, p.size
+	if p.isLarge() {
+		length, size = math.MaxUint32, math.MaxUint32
 	}
+	b = le.AppendUint32(le.AppendUint32(b, uint32(length)), uint32(size))
 	b = le.AppendUint16(b, uint16(len(p.name)))
 	return le.AppendUint16(b, uint16(extra))
 }
 
+// isLarge reports whether the lengths are in a Zip64 field. Both are there then (4.5.3).
+func (p *packed) isLarge() bool { return p.length >= math.MaxUint32 || p.size >= math.MaxUint32 }
+
+// zip64 returns the Zip64 field with the lengths and, in the directory, the offset; nil if none is needed.
+func (p *packed) zip64(directory bool) []byte {
+	var values []byte
+	if p.isLarge() {
+		values = le.AppendUint64(le.AppendUint64(nil, uint64(p.size)), uint64(p.length))
+	}
+	if directory && p.offset >= math.MaxUint32 {
+		values = le.AppendUint64(values, uint64(p.offset))
+	}
+	if values == nil {
+		return nil
+	}
+	return append(le.AppendUint16(le.AppendUint16(nil, extraZip64), uint16(len(values))), values...)
+}
+
 // local returns the header before the content.
 func (p *packed) local() []byte {
-	return slices.Concat(le.AppendUint32(nil, sigLocal), p.fields(0), []byte(p.name))
+	extra := p.zip64(false)
+	return slices.Concat(le.AppendUint32(nil, sigLocal), p.fields(len(extra)), []byte(p.name), extra)
 }
 
 func (p *packed) central() []byte {
-	var extra []byte
-	if p.offset >= math.MaxUint32 {
-		extra = le.AppendUint16(le.AppendUint16(nil, extraZip64), 8)
-		extra = le.AppendUint64(extra, uint64(p.offset))
-	}
+	extra := p.zip64(true)
 	b := le.AppendUint32(nil, sigCentral)
 	b = le.AppendUint16(b, 45) // made by: FAT attributes, version 4.5
 	b = append(b, p.fields(len(extra))...)

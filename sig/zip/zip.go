@@ -6,7 +6,7 @@
 //
 // Begin with Open, which reads the whole structure of an archive and no content. Archive.Copy and
 // Archive.Content read the content of one entry. Archive.Rewrite lays out the archive with entries
-// replaced or added. The package does not make new archives, decrypt, or interpret names: letter
+// replaced or added, and Layout a new archive of stored entries. The package does not decrypt, or interpret names: letter
 // case, percent-encoding and the meaning of an entry belong to the format.
 //
 // The references are clauses of APPNOTE.TXT, version 6.3.3 and later ("ZIP File Format
