@@ -55,7 +55,7 @@ var packages = map[string][]string{
 	"gost":            {"streebog", "kdf", "gost28147", "gost341194", "magma", "kuznyechik", "mode", "gost3410"},
 	"pki":             {"suite", "x509gost", "ocsp", "chain", "cms", "tsp", "pfx"},
 	"sig":             {"budget", "zip", "", "evidence", "raw", "cades", "xmltree", "xmldsig", "trustlist", "xmlenc", "ooxml", "pdf"},
-	"internal/domain": {"fault", "effect", "lock", "lease", "vault", "audit", "notify", "policy", "reach", "session", "contact", "user", "device", "password", "oath", "passkey", "document", "report", "confirm", "operation", "waiting", "approval", "token", "signin", "directory", "authority", "keys", "signing", "encryption"},
+	"internal/domain": {"fault", "effect", "lock", "lease", "vault", "audit", "notify", "policy", "reach", "session", "contact", "user", "device", "password", "oath", "passkey", "document", "report", "confirm", "operation", "waiting", "approval", "token", "signin", "directory", "authority", "keys", "accreditation", "signing", "encryption"},
 	"internal/app":    {"", "dev"},
 }
 
@@ -74,16 +74,17 @@ const table = "program"
 // lower lists the packages of lower layers that a domain package may import in addition to the
 // packages before it. A name without a slash is a whole layer.
 var lower = map[string][]string{
-	"vault":      {"pki", "gost"},
-	"authority":  {"pki", "gost"},
-	"keys":       {"pki", "gost"},
-	"signing":    {"sig", "pki/x509gost", "pki/chain", "pki/suite", "pki/tsp"},
-	"encryption": {"sig", "pki"},
-	"operation":  {"sig", "pki/suite"},
-	"signin":     {"pki/x509gost"},
-	"oath":       {"gost/streebog"},
-	"confirm":    {"gost/streebog"},
-	"device":     {"gost/gost3410", "gost/streebog", "pki/suite", "pki/x509gost"},
+	"vault":         {"pki", "gost"},
+	"authority":     {"pki", "gost"},
+	"keys":          {"pki", "gost"},
+	"accreditation": {"sig", "pki/x509gost"},
+	"signing":       {"sig", "pki/x509gost", "pki/chain", "pki/suite", "pki/tsp"},
+	"encryption":    {"sig", "pki"},
+	"operation":     {"sig", "pki/suite"},
+	"signin":        {"pki/x509gost"},
+	"oath":          {"gost/streebog"},
+	"confirm":       {"gost/streebog"},
+	"device":        {"gost/gost3410", "gost/streebog", "pki/suite", "pki/x509gost"},
 }
 
 // outside lists the standard packages that have effects outside of the process. No layer

@@ -62,6 +62,7 @@ func TestMetrics(t *testing.T) {
 		`tamga_user_certificates_ending{within="7d"} 0`,
 		`tamga_user_certificates_ending{within="30d"} 0`,
 		`tamga_token_key_created_seconds 1`,
+		`tamga_trust_list_dated_seconds 0`,
 		`tamga_database_connections{state="most"} 9`,
 		`tamga_build_info{`,
 		`tamga_certificate_not_after_seconds{name="gost-root"}`,

@@ -78,6 +78,10 @@ func Inspect(c *config.Config) (faults []error) {
 		_, err := certificatesOf(c, []string{file}, "evidence.root_files")
 		add(err)
 	}
+	for _, file := range c.TrustList.SignerFiles {
+		_, err := certificatesOf(c, []string{file}, "trust_list.signer_files")
+		add(err)
+	}
 	for _, file := range c.Evidence.AuthorityFiles {
 		_, err := certificatesOf(c, []string{file}, "evidence.authority_files")
 		add(err)

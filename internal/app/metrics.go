@@ -65,6 +65,8 @@ type state struct {
 	known   bool                 // figures were read
 	ends    map[string]time.Time // ends of validity, by name
 	holders []vault.HolderState
+
+	trustList time.Time // date of the list of authorities; zero: there is none
 }
 
 var (
@@ -80,13 +82,14 @@ var (
 	userEnds       = prometheus.NewDesc("tamga_user_certificates_ending", "Valid certificates of users by the built-in authority that end within a time, at most 10000 of each (1d, 7d, 30d).", []string{"within"}, nil)
 	tokenKeyMade   = prometheus.NewDesc("tamga_token_key_created_seconds", "When the newest key that signs tokens was made, as Unix time.", nil, nil)
 	backupTaken    = prometheus.NewDesc("tamga_backup_taken_seconds", "Time of the state that the newest backup has, as Unix time; 0 without a backup.", nil, nil)
+	trustListDated = prometheus.NewDesc("tamga_trust_list_dated_seconds", "Date of the stored list of accredited authorities, as Unix time; 0 without one.", nil, nil)
 	holderReady    = prometheus.NewDesc("tamga_key_holder_ready", "1 if a holder of private keys can be used, otherwise 0.", []string{"holder"}, nil)
 	closedDesc     = prometheus.NewDesc("tamga_closed", "1 while a restored service waits for its release.", nil, nil)
 )
 
 // Describe implements prometheus.Collector.
 func (s *state) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{waitingDesc, oldestDesc, poolDesc, poolWaits, poolWaitTime, commitQueue, commitBatches, commitUnits, certificateEnd, userEnds, tokenKeyMade, backupTaken, holderReady, closedDesc, exportLag, exportDelay} {
+	for _, d := range []*prometheus.Desc{waitingDesc, oldestDesc, poolDesc, poolWaits, poolWaitTime, commitQueue, commitBatches, commitUnits, certificateEnd, userEnds, tokenKeyMade, backupTaken, trustListDated, holderReady, closedDesc, exportLag, exportDelay} {
 		out <- d
 	}
 }
@@ -147,6 +150,11 @@ func (s *state) Collect(out chan<- prometheus.Metric) {
 		taken = float64(s.figures.Backup.Unix())
 	}
 	gauge(backupTaken, taken)
+	dated := 0.0
+	if !s.trustList.IsZero() {
+		dated = float64(s.trustList.Unix())
+	}
+	gauge(trustListDated, dated)
 	delay := 0.0
 	if !s.figures.Oldest.IsZero() {
 		delay = max(0, s.services.DB.Now().Sub(s.figures.Oldest).Seconds())
@@ -178,6 +186,11 @@ func (s *state) read() {
 		s.services.log.Warn("reading metrics from the database", "error", err)
 		return
 	}
+	list, _, err := s.services.TrustList.Info(ctx)
+	if err != nil {
+		s.services.log.Warn("reading the date of the list of authorities for metrics", "error", err)
+	}
+	s.trustList = list.Date
 	ends, err := s.services.Authority.Ends(ctx)
 	if err != nil {
 		s.services.log.Warn("reading the certificates of the authorities for metrics", "error", err)

@@ -65,6 +65,7 @@ func Open(ctx context.Context, c *config.Config, purpose Purpose, log *slog.Logg
 		{"own accounts", o.makeOwn},
 		{"authority", o.makeAuthority},
 		{"evidence", o.openEvidence},
+		{"trust list", o.makeTrustList},
 		{"keys", o.makeKeys},
 		{"operations", o.makeOperations},
 	}.run(ctx, log)

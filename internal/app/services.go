@@ -36,6 +36,7 @@ import (
 	"tamga/internal/adapter/store"
 	"tamga/internal/adapter/webhook"
 	"tamga/internal/config"
+	"tamga/internal/domain/accreditation"
 	"tamga/internal/domain/approval"
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/authority"
@@ -83,6 +84,7 @@ type Base struct {
 	Authority    *authority.Service
 	Keys         *keys.Service
 	Operations   *operation.Service
+	TrustList    *accreditation.Service
 
 	log       *slog.Logger
 	watch     *Watch

@@ -41,6 +41,9 @@ func (s *Server) work(ctx context.Context) {
 	delivering.Go(func() {
 		s.repeat(ctx, task{"asking other authorities about their certificates", s.services.Keys.Refresh})
 	})
+	delivering.Go(func() {
+		s.repeat(ctx, task{"fetching the list of accredited authorities", s.services.TrustList.Refresh})
+	})
 	delivering.Go(func() { s.repeat(ctx, task{"destroying deleted keys", s.services.Keys.DestroyDeleted}) })
 	s.repeat(ctx, s.tasks...)
 }

@@ -54,7 +54,7 @@ func (s *Services) verification(signer *signing.Service) (*verifier, error) {
 	c := &s.Config.Verification
 	served := signer.Formats // with the logo, for the marks of cards
 	v := &signing.Verification{
-		Formats: served, Now: s.DB.Now, Limits: anonymous(),
+		Formats: served, Now: s.DB.Now, Limits: anonymous(), Qualify: s.TrustList.Qualify,
 		Trust: func(ctx context.Context) (t signing.Trust, err error) {
 			states, err := s.Authority.States(ctx) // one statement for all of it
 			if err != nil {

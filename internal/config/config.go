@@ -297,6 +297,8 @@ type Config struct {
 	Certificates Certificates `yaml:"certificates"`
 	// The verification service.
 	Verification Verification `yaml:"verification"`
+	// The list of accredited certification authorities, by which reports say what is a qualified signature.
+	TrustList TrustList `yaml:"trust_list"`
 	// Pages for people.
 	Pages Pages `yaml:"pages"`
 	// Signatures in XML.
@@ -647,6 +649,7 @@ func (c *Config) Validate(types []string) error {
 	faults = append(faults, c.checkOperations(types)...)
 	faults = append(faults, c.Evidence.check()...)
 	faults = append(faults, c.Audit.Export.check()...)
+	faults = append(faults, c.TrustList.check())
 	return errors.Join(faults...)
 }
 

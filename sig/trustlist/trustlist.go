@@ -10,6 +10,8 @@ package trustlist
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -368,4 +370,26 @@ func moment(t *xmltree.Tree, n xmltree.Node) (time.Time, error) {
 		}
 	}
 	return time.Time{}, faulty(t, n, "%q is no date and no time of XML Schema", value)
+}
+
+// MarshalText returns the identity in hexadecimal.
+func (i Issuer) MarshalText() ([]byte, error) { return []byte(hex.EncodeToString(i[:])), nil }
+
+// UnmarshalText reads what MarshalText returns.
+func (i *Issuer) UnmarshalText(text []byte) error {
+	if hex.DecodedLen(len(text)) != len(i) {
+		return fmt.Errorf("identity of an issuer: %d characters, %d expected", len(text), hex.EncodedLen(len(i)))
+	}
+	_, err := hex.Decode(i[:], text)
+	return err
+}
+
+// Load reads a list that was stored as JSON. Who stored it has verified it.
+func Load(stored []byte) (*List, error) {
+	l := &List{}
+	if err := json.Unmarshal(stored, l); err != nil {
+		return nil, fmt.Errorf("list of authorities: %w", err)
+	}
+	l.index()
+	return l, nil
 }

@@ -29,8 +29,10 @@ var (
 	statusKind = &kind{"ocsp", "application/ocsp-response", "application/ocsp-request", 1 << 20, 64}
 	listKind   = &kind{"crl", "application/pkix-crl", "", 64 << 20, 4}
 	issuerKind = &kind{"issuer", "application/pkix-cert, application/pkcs7-mime", "", 1 << 20, 16}
+	// trustKind goes to a file, not to memory.
+	trustKind = &kind{"trust_list", "application/xml, text/xml", "", 512 << 20, 1}
 
-	kinds = []*kind{stampKind, statusKind, listKind, issuerKind}
+	kinds = []*kind{stampKind, statusKind, listKind, issuerKind, trustKind}
 )
 
 // Bounds of the connection pool.
@@ -80,6 +82,7 @@ type order struct {
 	timeout time.Duration
 	limit   int64 // of the answer; 0 means the limit of the kind
 	hedged  bool
+	to      io.Writer // gets the answer; nil: it is returned
 }
 
 // fetch sends one request and reads its whole answer.
@@ -109,6 +112,19 @@ func (s *Source) fetch(ctx context.Context, o order) (answer []byte, err error) 
 		err = outagef("no whole answer within %s", o.timeout)
 	}
 	return answer, err
+}
+
+// TrustList fetches a list of accredited authorities from an address of the configuration, which may be an internal one only
+// if an exception allows it.
+func (s *Source) TrustList(ctx context.Context, address string, to io.Writer, timeout time.Duration) error {
+	u, err := s.guard.ParseRegistered(address)
+	if err != nil {
+		return err
+	}
+	if _, err := s.fetch(ctx, order{kind: trustKind, url: u, timeout: timeout, to: to}); err != nil {
+		return fmt.Errorf("the list of authorities at %s: %w", u.Host, err)
+	}
+	return nil
 }
 
 func (s *Source) exchange(ctx context.Context, o order) ([]byte, error) {
@@ -149,11 +165,22 @@ func (s *Source) exchange(ctx context.Context, o order) ([]byte, error) {
 	if resp.ContentLength > limit {
 		return nil, fmt.Errorf("the answer has %d bytes, more than the %d allowed", resp.ContentLength, limit)
 	}
+	body = io.LimitReader(resp.Body, limit+1)
+	if o.to != nil {
+		n, err := io.Copy(o.to, body)
+		switch {
+		case err != nil:
+			return nil, &outage{&detailed{fmt.Sprintf("the answer breaks off after %d bytes", n), err}}
+		case n > limit:
+			return nil, fmt.Errorf("the answer has more than the %d bytes allowed", limit)
+		}
+		return nil, nil
+	}
 	var answer bytes.Buffer
 	if resp.ContentLength > 0 {
 		answer.Grow(int(min(resp.ContentLength, 1<<20)) + bytes.MinRead) // a merely announced size reserves no more
 	}
-	if _, err := answer.ReadFrom(io.LimitReader(resp.Body, limit+1)); err != nil {
+	if _, err := answer.ReadFrom(body); err != nil {
 		return nil, &outage{&detailed{fmt.Sprintf("the answer breaks off after %d bytes", answer.Len()), err}}
 	}
 	if int64(answer.Len()) > limit {

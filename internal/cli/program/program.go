@@ -59,6 +59,7 @@ type commands struct {
 	Request   admin.Request       `cmd:"" help:"List, approve and reject requests for certificates."`
 	Approval  admin.Approval      `cmd:"" help:"List, approve and refuse requests of operators that need a second operator."`
 	Operation admin.Operation     `cmd:"" help:"Export the evidence of a confirmed operation."`
+	TrustList admin.TrustList     `cmd:"" name:"trust-list" help:"Import the list of accredited certification authorities, by which reports say which signatures are qualified."`
 	TSP       admin.TSP           `cmd:"" name:"tsp" help:"Add, list, remove and check registered time-stamp services."`
 	GOSTTLS   gosttls.Command     `cmd:"" name:"gost-tls" help:"Set up and check HAProxy as a front end for GOST-TLS with client certificates."`
 	Audit     admin.Audit         `cmd:"" help:"Print the audit log: the caller, operation, object and outcome of each request."`

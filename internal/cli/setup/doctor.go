@@ -94,6 +94,7 @@ var checks = []struct {
 	{"documents", true, (*examination).documents},
 	{"authorities", true, (*examination).authorities},
 	{"messages", true, (*examination).messages},
+	{"trust list", true, (*examination).trustList},
 	{"audit export", true, (*examination).auditExport},
 	{"operators", true, (*examination).operators},
 	{network, false, (*examination).network},

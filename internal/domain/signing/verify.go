@@ -29,6 +29,8 @@ type Verification struct {
 	// Evidence supplies what a document does not contain. If it is nil, only the document
 	// and Trust are used.
 	Evidence sig.Evidence
+	// Qualify sets the quality of signatures by a list of accredited authorities; nil: there is no such list.
+	Qualify func(ctx context.Context, r *sig.Report) error
 	// Limits bound what the verification of one document may cost. The zero value means
 	// the default limits, which grow with the document.
 	Limits budget.Limits
@@ -67,6 +69,9 @@ type VerifyOrder struct {
 	Certificate []byte // of the signer, DER, PEM or Base64: for formats without certificates
 }
 
+// Quality is what the list of accredited authorities says about a signature.
+type Quality = sig.Quality
+
 // SignatureReport is the result for one signature.
 type SignatureReport struct {
 	ID, ParentID string // place in the document: "0", and "0.1" for a countersignature; a top one has no parent
@@ -84,6 +89,7 @@ type SignatureReport struct {
 	Path      []*CertificateInfo // from the signer to a trust anchor; nil: there is none, or it was not asked for
 	StampedBy *CertificateInfo   // of the service of StampedTime; nil: none
 	Revision  int64              // length of the signed version, if the document has later changes; 0: it has none
+	Quality   *Quality           // by a list of accredited authorities; nil: there is none
 	Signed    *suite.Digest      `json:"-"` // that a signature covers whose document is missing; nil: it is there
 }
 
@@ -166,11 +172,11 @@ func (v *Verification) Verify(ctx context.Context, o *VerifyOrder) ([]SignatureR
 		}
 	}
 	if o.Original.isEmpty() {
-		return judge(ctx, format, check, o.WithPath)
+		return v.judge(ctx, format, check, o.WithPath)
 	}
 	if !o.IsHash {
 		check.Original = o.Original
-		return judge(ctx, format, check, o.WithPath)
+		return v.judge(ctx, format, check, o.WithPath)
 	}
 	candidates, err := hashValues(o.Original, o.HashAlgorithm)
 	if err != nil {
@@ -179,7 +185,7 @@ func (v *Verification) Verify(ctx context.Context, o *VerifyOrder) ([]SignatureR
 	var reports []SignatureReport
 	for _, d := range candidates {
 		check.Hash = &d
-		if reports, err = judge(ctx, format, check, o.WithPath); err != nil {
+		if reports, err = v.judge(ctx, format, check, o.WithPath); err != nil {
 			return nil, err
 		}
 		if len(reports) > 0 && reports[0].Passed() {
@@ -197,10 +203,15 @@ func (v *Verification) format(name string) (sig.Format, error) {
 		abbreviate(name), strings.Join(v.Formats.Names(), ", "))
 }
 
-func judge(ctx context.Context, format sig.Format, check *sig.Check, withPath bool) ([]SignatureReport, error) {
+func (v *Verification) judge(ctx context.Context, format sig.Format, check *sig.Check, withPath bool) ([]SignatureReport, error) {
 	report, err := format.Verify(ctx, check)
 	if err != nil {
 		return nil, refused(err)
+	}
+	if v.Qualify != nil {
+		if err := v.Qualify(ctx, report); err != nil {
+			return nil, err
+		}
 	}
 	reports := (&reporter{whole: report, withPath: withPath}).of(nil, report.Signatures, "")
 	if len(reports) == 0 {
@@ -273,7 +284,7 @@ func (r *reporter) of(list []SignatureReport, signatures []sig.Signature, parent
 		s := &signatures[i]
 		v := SignatureReport{
 			Index: i, ParentID: parent, ID: strconv.Itoa(i),
-			Level: s.Level, Covers: s.Covers, ClaimedTime: s.SigningTime, Revision: s.Revision, Signed: s.Signed,
+			Level: s.Level, Covers: s.Covers, ClaimedTime: s.SigningTime, Revision: s.Revision, Signed: s.Signed, Quality: s.Quality,
 		}
 		if s.Scheme != nil {
 			v.Algorithm = s.Scheme.Name

@@ -17,6 +17,7 @@ import (
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/signing"
 	"tamga/internal/web/rest"
+	"tamga/sig"
 )
 
 // Docs describes the operations of this surface for people; see
@@ -200,6 +201,25 @@ type signatureInfo struct {
 	LocalSigningTime *string
 	TimeStampTime    *string
 	Covers           string
+	// Quality says whether the signature is a qualified one; our addition. null without a list of accredited authorities.
+	Quality *qualityInfo
+}
+
+// qualityInfo is what the list of accredited authorities says; see sig.Quality.
+type qualityInfo struct {
+	Qualified                      bool
+	Code, Text                     string
+	Authority, INN, RegistryNumber string
+	SignedAt                       *string
+	Proven                         bool
+	ListDate                       string
+}
+
+func qualityOf(q *sig.Quality) *qualityInfo {
+	if q == nil {
+		return nil
+	}
+	return &qualityInfo{q.Qualified, q.Code, q.Text, q.Authority, q.INN, q.Number, rest.TimeOrNull(q.At), q.Proven, *rest.TimeOrNull(q.ListDate)}
 }
 
 func (a *API) signatures(ctx context.Context, docs *documents, q question) ([]verdict, error) {
@@ -237,7 +257,7 @@ func (a *API) signatures(ctx context.Context, docs *documents, q question) ([]ve
 	answers := make([]verdict, len(found))
 	for i, v := range found {
 		answers[i] = answer(v)
-		answers[i].SignatureInfo = &signatureInfo{Verdict: v.Verdict, CAdESType: v.Level, LocalSigningTime: rest.TimeOrNull(v.ClaimedTime), TimeStampTime: rest.TimeOrNull(v.StampedTime), Covers: v.Covers}
+		answers[i].SignatureInfo = &signatureInfo{Verdict: v.Verdict, CAdESType: v.Level, LocalSigningTime: rest.TimeOrNull(v.ClaimedTime), TimeStampTime: rest.TimeOrNull(v.StampedTime), Covers: v.Covers, Quality: qualityOf(v.Quality)}
 	}
 	return answers, nil
 }

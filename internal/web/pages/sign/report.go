@@ -166,6 +166,7 @@ func (a *API) print(w *view.Words, r *report) ([]byte, error) {
 			fact(w.Text("verify.issuer"), s.Signer.Issuer)
 		}
 		fact(w.Text("verify.kind_of"), strings.Join(filled(s.Kind, s.Level), ", "))
+		fact(w.Text("report.quality"), strings.Join(s.Qualified, ". "))
 		fact(w.Text("verify.claimed"), w.When(s.ClaimedTime))
 		fact(w.Text("verify.stamped"), w.When(s.StampedTime))
 		fact(w.Text("verify.covers"), cmp.Or(w.Own(s.Covers), s.Covers))
@@ -274,6 +275,17 @@ func (r *report) json() ([]byte, error) {
 		NotAfter  time.Time `json:"not_after"`
 		DER       []byte    `json:"certificate"`
 	}
+	type quality struct {
+		Qualified bool      `json:"qualified"`
+		Code      string    `json:"code"`
+		Text      string    `json:"text"`
+		Authority string    `json:"authority,omitempty"`
+		INN       string    `json:"inn,omitempty"`
+		Number    string    `json:"registry_number,omitempty"`
+		At        time.Time `json:"at"`
+		Proven    bool      `json:"proven"`
+		ListDate  time.Time `json:"list_date"`
+	}
 	type signature struct {
 		Number      string     `json:"number"`
 		Verdict     string     `json:"verdict"`
@@ -283,6 +295,7 @@ func (r *report) json() ([]byte, error) {
 		ClaimedTime *time.Time `json:"claimed_time,omitempty"`
 		StampedTime *time.Time `json:"stamped_time,omitempty"`
 		Signer      *signer    `json:"signer,omitempty"`
+		Quality     *quality   `json:"quality,omitempty"`
 		Findings    []finding  `json:"findings"`
 	}
 	optional := func(t time.Time) *time.Time {
@@ -309,6 +322,9 @@ func (r *report) json() ([]byte, error) {
 		}
 		if c := s.Signer; c != nil {
 			one.Signer = &signer{Subject: c.Subject, Issuer: c.Issuer, Serial: c.Serial, NotBefore: c.NotBefore, NotAfter: c.NotAfter, DER: c.DER}
+		}
+		if q := s.Quality; q != nil {
+			one.Quality = &quality{q.Qualified, q.Code, q.Text, q.Authority, q.INN, q.Number, q.At.UTC(), q.Proven, q.ListDate}
 		}
 		for _, f := range s.Findings {
 			one.Findings = append(one.Findings, finding{Indication: f.Indication, Code: f.Code, Text: f.Text})

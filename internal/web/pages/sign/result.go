@@ -140,6 +140,7 @@ type signatureResult struct {
 	Known     []string // what is established, if the verdict is not passed
 	Open      []string // what is not
 	Remarks   []string
+	Qualified []string      // what the list of accredited authorities says, the verdict first
 	Specifics []view.Option // label and value, for specialists
 	Exact     []exact
 }
@@ -275,7 +276,7 @@ func (w speaker) signature(s *signature) signatureResult {
 		}
 		out.Exact = append(out.Exact, exact{one.Code, text, one.Text})
 	}
-	out.Kind = w.kind(s)
+	out.Kind, out.Qualified = w.kind(s), w.quality(s.Quality)
 	out.Moments = w.moments(s, out.Row)
 	out.Chain = w.chain(s)
 	out.Known, out.Open = w.established(s)
@@ -329,6 +330,37 @@ func (w speaker) kind(s *signature) string {
 		text += ", " + w.Algorithm(s.Algorithm)
 	}
 	return text
+}
+
+// oldList is the age of a list of accredited authorities, when the signature was made, from which on a reader is told.
+const oldList = 30 * 24 * time.Hour
+
+// quality returns what the list of accredited authorities says about a signature, nothing without a list.
+func (w speaker) quality(q *signing.Quality) (lines []string) {
+	if q == nil {
+		return nil
+	}
+	lines = append(lines, w.Text("quality."+q.Code))
+	if q.Authority != "" {
+		authority := view.Visible(q.Authority)
+		if q.INN != "" {
+			authority += ", " + w.Text("quality.inn", view.Visible(q.INN))
+		}
+		if q.Number != "" {
+			authority += ", " + w.Text("quality.number", view.Visible(q.Number))
+		}
+		lines = append(lines, w.Text("quality.authority", authority))
+	}
+	if q.Proven {
+		lines = append(lines, w.Text("quality.proven", w.When(q.At)))
+	} else {
+		lines = append(lines, w.Text("quality.claimed", w.When(q.At)))
+	}
+	list := w.Text("quality.list", w.Day(q.ListDate))
+	if q.At.Sub(q.ListDate) > oldList {
+		list += "; " + w.Text("quality.old")
+	}
+	return append(lines, list)
 }
 
 // moments returns the time line of a signature.
