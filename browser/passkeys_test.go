@@ -98,6 +98,54 @@ func TestPasskeys(t *testing.T) {
 	}
 }
 
+// TestPasskeyNumber approves on a phone what was begun on a desk: the page of the desk shows a number, the one of the phone
+// asks for it, and the desk goes on by itself.
+func TestPasskeyNumber(t *testing.T) {
+	s := start(t, tamgatest.WithPasskeys()...)
+	phone, desk := s.tab(t, looks[3]), s.tab(t, looks[0])
+	phone.authenticator()
+	phone.signIn("/devices", s.Dev.User.Login, s.Dev.User.Password)
+	phone.fill(`form[action$="/passkey"] input[name=name]`, "Phone")
+	phone.press(`form[action$="/passkey"] button`)
+	phone.wait(`[data-passkey-start]`)
+	phone.press(`[data-passkey-start]`)
+	phone.see("Phone")
+	ums := tamgatest.NewUMS(s.Server)
+	of := "/ums/user/" + s.Dev.User.ID
+	ums.OK(tamgatest.Ours, "POST", of+"/authmethod/passkey?level=1", "")
+	ums.OK(tamgatest.Ours, "POST", of+"/operationpolicy", "[2]")
+
+	desk.signIn("/sign", s.Dev.User.Login, s.Dev.User.Password)
+	desk.attach(`input[name=file]`, "a.txt", "text")
+	desk.press(`main form button:not([name]):not([type])`)
+	desk.wait(`main a[href^="/confirm/"]`)
+	desk.press(`main a[href^="/confirm/"]`)
+	desk.wait(`button[value=passkey]`)
+	at := value[string](desk, `location.pathname`)
+
+	phone.open(at)
+	phone.wait(`button[value=passkey]`)
+	phone.press(`button[value=passkey]`)
+	phone.wait(`input[name=number]`)
+	phone.check("passkey-number")
+	desk.wait(`strong.number`) // by itself
+	desk.check("passkey-number-shown")
+	number := value[string](desk, `document.querySelector("strong.number").textContent`)
+	wrong := "00"
+	if number == wrong {
+		wrong = "01"
+	}
+	phone.statuses = false // a wrong number is refused
+	phone.fill(`input[name=number]`, wrong)
+	phone.press(`[data-passkey-start]`)
+	phone.wait(`#wrong`)
+	phone.check("passkey-number-wrong")
+	phone.fill(`input[name=number]`, number)
+	phone.press(`[data-passkey-start]`)
+	phone.wait(`main a[href^="/signed/document/"]`)
+	desk.wait(`main a[href^="/signed"]`) // by itself
+}
+
 // TestPasskeysOfPeople has an operator see and remove the passkey of a person who lost it.
 func TestPasskeysOfPeople(t *testing.T) {
 	s := start(t, tamgatest.WithPasskeys()...)

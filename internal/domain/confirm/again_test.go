@@ -91,7 +91,7 @@ func TestRightAnswerAgain(t *testing.T) {
 			again("a wrong one elsewhere decides nothing", elsewhere, r, other(code), "")
 			given("here", here, r, "token-5551")
 			given("elsewhere", elsewhere, r, "")
-			if _, err := w.AnswerPart(here, ivan, r.RefID, code, nil); !fault.Is(err, fault.InvalidTransaction) {
+			if _, err := w.AnswerOnPage(here, ivan, r.RefID, confirm.OnPage{Answer: code}); !fault.Is(err, fault.InvalidTransaction) {
 				t.Errorf("on a page: %v", err)
 			}
 			if p, err := w.Poll(here, ivan, r.RefID); err != nil || p.Record.State != confirm.Completed {

@@ -23,18 +23,25 @@ import (
 // closed; invalid_parameters for a challenge that a device answers, if the device has no
 // code for it; access_denied for a device that was blocked.
 func (s *Service) Answer(ctx context.Context, who audit.Principal, refID, answer string) (Prompt, error) {
-	return s.answer(ctx, who, refID, answer, nil, true)
+	return s.answer(ctx, who, refID, OnPage{Answer: answer}, true)
 }
 
-// AnswerPart is Answer by which the user declines some of the documents, named by their
-// indexes. They end as Declined. The fault for an index without a document, and if none is
-// left, is invalid_parameters; Decline ends the whole record. It is for pages, which show the
-// state of the record: a repetition of the right answer is refused.
-func (s *Service) AnswerPart(ctx context.Context, who audit.Principal, refID, answer string, refused []int) (p Prompt, err error) {
-	return s.answer(ctx, who, refID, answer, refused, false)
+// OnPage is an answer that a user gives on a page.
+type OnPage struct {
+	Answer   string // the code, or the JSON of a passkey
+	Number   string // that the user has read on the page of another sign-in; see Record.AsksNumber
+	Declined []int  // indexes of the documents that the user declines
 }
 
-func (s *Service) answer(ctx context.Context, who audit.Principal, refID, answer string, refused []int, repeatable bool) (p Prompt, err error) {
+// AnswerOnPage is Answer by which the user can decline some of the documents. They end as Declined. The fault for an index
+// without a document, and if none is left, is invalid_parameters; Decline ends the whole record. Pages show the
+// state of the record: a repetition of the right answer is refused. A wrong number is a wrong answer.
+func (s *Service) AnswerOnPage(ctx context.Context, who audit.Principal, refID string, o OnPage) (p Prompt, err error) {
+	return s.answer(ctx, who, refID, o, false)
+}
+
+func (s *Service) answer(ctx context.Context, who audit.Principal, refID string, o OnPage, repeatable bool) (p Prompt, err error) {
+	answer := o.Answer
 	if who.UserID == "" {
 		return Prompt{}, missing()
 	}
@@ -56,7 +63,7 @@ func (s *Service) answer(ctx context.Context, who audit.Principal, refID, answer
 		if !counted {
 			return s.late(ctx, who, refID, now)
 		}
-		declined, err := r.refusedDocuments(refused)
+		declined, err := r.refusedDocuments(o.Declined)
 		switch {
 		case err != nil:
 			return fault.Rollback(err)
@@ -66,6 +73,9 @@ func (s *Service) answer(ctx context.Context, who audit.Principal, refID, answer
 		m, found := s.named(r.Method)
 		if !found {
 			return fault.Rollback(noMethod())
+		}
+		if r.AsksNumber(who.TokenID) && subtle.ConstantTimeCompare([]byte(o.Number), []byte(r.Number)) != 1 {
+			return s.wrong(ctx, who, &p, wrongNumber, now)
 		}
 		switch err := m.Check(ctx, &r, answer); {
 		case err == nil:
@@ -80,7 +90,10 @@ func (s *Service) answer(ctx context.Context, who audit.Principal, refID, answer
 			}
 			return s.keepAnswer(ctx, &p.Record, answer)
 		case fault.Is(err, fault.InvalidCode):
-			return s.wrong(ctx, who, &p, now)
+			if ByPage(r.Method) {
+				return s.wrong(ctx, who, &p, wrongPasskey, now)
+			}
+			return s.wrong(ctx, who, &p, wrongCode, now)
 		default:
 			return fault.Rollback(err)
 		}
@@ -161,9 +174,21 @@ func (s *Service) confirm(ctx context.Context, who audit.Principal, r *Record, n
 	}, how)
 }
 
+func wrongCode(left, most int) *fault.Error {
+	return fault.Newf(fault.AuthenticationFailed, "the code is wrong: %d of %d attempts are left", left, most)
+}
+
+func wrongPasskey(left, most int) *fault.Error {
+	return fault.Newf(fault.AuthenticationFailed, "the passkey was not accepted: %d of %d attempts are left", left, most)
+}
+
+func wrongNumber(left, most int) *fault.Error {
+	return fault.Newf(fault.AuthenticationFailed, "the number is wrong: %d of %d attempts are left", left, most)
+}
+
 // wrong counts a wrong answer. It sets Prompt.Wrong, or ends the record after the last
-// attempt.
-func (s *Service) wrong(ctx context.Context, who audit.Principal, p *Prompt, now time.Time) error {
+// attempt. say returns what is wrong, with the attempts that are left of how many.
+func (s *Service) wrong(ctx context.Context, who audit.Principal, p *Prompt, say func(left, most int) *fault.Error, now time.Time) error {
 	counted, err := s.deps.Answers.CountWrong(ctx, p.Record.UserID, p.Record.Method, now, s.settings.Wrong)
 	if err != nil {
 		return err
@@ -174,10 +199,7 @@ func (s *Service) wrong(ctx context.Context, who audit.Principal, p *Prompt, now
 	most := s.settings.Codes.Attempts
 	if p.Record.Attempts < most {
 		left := most - p.Record.Attempts
-		p.Wrong = fault.Newf(fault.AuthenticationFailed, "the code is wrong: %d of %d attempts are left", left, most)
-		if ByPage(p.Record.Method) {
-			p.Wrong = fault.Newf(fault.AuthenticationFailed, "the passkey was not accepted: %d of %d attempts are left", left, most)
-		}
+		p.Wrong = say(left, most)
 		return nil
 	}
 	f := fault.New(fault.MaxAttempts, "too many wrong codes: begin the operation again")

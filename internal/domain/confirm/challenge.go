@@ -54,7 +54,7 @@ func (s *Service) Challenge(ctx context.Context, who audit.Principal, a Ask) (Pr
 		return Prompt{Record: r, Choices: list}, nil
 	}
 	repeat := r.State == Challenged && r.Method == c.Method && r.Address == c.to
-	if a.Titles && r.Number == "" && ByDevice(c.Method) {
+	if m, found := s.named(c.Method); a.Titles && r.Number == "" && found && r.matches(&m.Row) {
 		repeat = false // began by a client that shows no number
 	}
 	if repeat && now.Before(r.SentAt.Add(s.settings.Codes.Resend)) {
@@ -208,7 +208,7 @@ func (s *Service) begin(ctx context.Context, who audit.Principal, r *Record, c C
 		next.Resends++
 	} else {
 		next.Round, next.Attempts, next.Resends, next.Number = r.Round+1, 0, 0, ""
-		if m.Device && titles {
+		if titles && r.matches(&m.Row) {
 			var err error
 			if next.Number, err = drawNumber(s.deps.Rand); err != nil {
 				return err

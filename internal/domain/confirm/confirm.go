@@ -46,7 +46,7 @@ type Subject struct {
 	UserID   string
 	ClientID string // OAuth client that created it
 	Operator string // login of the operator who acts for the user; "" for the user
-	SignIn   string // identifier of the sign-in it belongs to; "" for none
+	SignIn   string // sign-in that it is a step of, or in which it was begun (audit.Principal.TokenID); "" for none
 }
 
 // Record is a confirmation, without its contents (see Content). A record never changes
@@ -67,7 +67,7 @@ type Record struct {
 	Method       string    // name of the method
 	Address      string    // contact or device that it was sent to; not for clients
 	Label        string    // the address as the user sees it
-	Number       string    // two digits that the device must send; "" where none are asked for
+	Number       string    // two digits that the device, or the page in another sign-in, must send; "" where none are asked for
 	Round        int       // counts challenges; a repetition belongs to the same one
 	SentAt       time.Time // of the last message
 	AnswerBefore time.Time
@@ -87,6 +87,22 @@ type Record struct {
 	CompleteBefore time.Time // zero until the record is confirmed
 	UpdatedAt      time.Time
 	EndedAt        time.Time // zero until the state is final
+}
+
+// matches reports whether the answers of a method to the record can have a number. A device and the page in which an
+// operation was begun are two places. A passkey in that page needs no number: who answers has begun it.
+func (r *Record) matches(m *Row) bool {
+	return m.Device || m.Page && r.Purpose == ForOperation && r.SignIn != ""
+}
+
+// AsksNumber reports whether an answer in a sign-in needs the number that the page of another one shows.
+func (r *Record) AsksNumber(signIn string) bool {
+	return r.Number != "" && ByPage(r.Method) && r.SignIn != signIn
+}
+
+// ShowsNumber reports whether a sign-in is the one whose page shows the number for answers elsewhere.
+func (r *Record) ShowsNumber(signIn string) bool {
+	return r.Number != "" && (ByDevice(r.Method) || ByPage(r.Method) && r.SignIn == signIn)
 }
 
 // DocumentState is the state of one document of a record.
@@ -148,7 +164,7 @@ type Draft struct {
 	ID      string
 	Purpose Purpose
 	Fields  what.Fields
-	SignIn  string // as in Subject
+	SignIn  string // that the record is a step of; "": Create takes that of the caller
 	Bytes   int64  // bytes of documents that are stored for it
 	// Outline is what is shown of the operation as long as the record is stored. It names
 	// nothing that is deleted when the record ends.
@@ -180,7 +196,8 @@ type Ask struct {
 	// was named before, or none.
 	Callback string
 	// Titles means that the client shows a title with the challenge. Then a device must
-	// send the two digits of Record.Number.
+	// send the two digits of Record.Number, and so must an answer of a passkey in another sign-in
+	// than the one in which the operation was begun.
 	Titles bool
 }
 

@@ -10,8 +10,8 @@ import (
 	"tamga/internal/domain/fault"
 )
 
-// TestAnswerPart: a user who types a code may decline some of the documents, and not all.
-func TestAnswerPart(t *testing.T) {
+// TestAnswerOnPage: a user who types a code may decline some of the documents, and not all.
+func TestAnswerOnPage(t *testing.T) {
 	w := open(t, nil)
 	ctx := t.Context()
 	r, code := w.bySMS()
@@ -23,13 +23,13 @@ func TestAnswerPart(t *testing.T) {
 		every[i] = i
 	}
 	for _, wrong := range [][]int{{-1}, {r.Documents}, every, append(slices.Clone(every), 0)} {
-		_, err := w.AnswerPart(ctx, ivan, r.RefID, code, wrong)
+		_, err := w.AnswerOnPage(ctx, ivan, r.RefID, confirm.OnPage{Answer: code, Declined: wrong})
 		w.is("declined", err, fault.InvalidParameters)
 	}
 	if got := w.stored(r.ID); got.State != confirm.Challenged || got.Attempts != 0 {
 		t.Fatalf("a refused call has left %s with %d attempts", got.State, got.Attempts)
 	}
-	p, err := w.AnswerPart(ctx, ivan, r.RefID, code, []int{1, 1})
+	p, err := w.AnswerOnPage(ctx, ivan, r.RefID, confirm.OnPage{Answer: code, Declined: []int{1, 1}})
 	w.must(err)
 	if p.Record.State != confirm.Confirmed || !slices.Equal(w.stored(r.ID).Declined, []int{1}) {
 		t.Errorf("the record is %s and has %v declined, want document 1", p.Record.State, w.stored(r.ID).Declined)

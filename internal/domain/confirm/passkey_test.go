@@ -62,6 +62,69 @@ func withPasskeys(t *testing.T, db *store.DB) *holder {
 	return h
 }
 
+// TestPasskeyNumber: an operation that was begun on a page of one sign-in is approved in another one only with the number
+// that the first page shows. Wrong numbers are attempts.
+func TestPasskeyNumber(t *testing.T) {
+	h, ctx := withPasskeys(t, storetest.SQLite(t)), t.Context()
+	desk, phone := ivan, ivan
+	desk.TokenID, phone.TokenID = "desk", "phone"
+	begin := func(who audit.Principal, d confirm.Draft, titles bool) confirm.Prompt {
+		t.Helper()
+		r, err := h.Create(ctx, who, d)
+		h.must(err)
+		return h.challenge(r, confirm.Ask{Method: passkey.Method, Titles: titles})
+	}
+	answer := func(who audit.Principal, p confirm.Prompt, number string) confirm.Prompt {
+		t.Helper()
+		p, err := h.AnswerOnPage(ctx, who, p.Record.RefID, confirm.OnPage{Answer: string(h.ivans.Get(p.Request)), Number: number})
+		h.must(err)
+		return p
+	}
+	p := begin(desk, order(), true)
+	number := p.Record.Number
+	if len(number) != 2 || !p.Record.ShowsNumber("desk") || p.Record.AsksNumber("desk") || p.Record.ShowsNumber("phone") || !p.Record.AsksNumber("phone") {
+		t.Fatalf("the number is %q", number)
+	}
+	other := "00"
+	if number == other {
+		other = "01"
+	}
+	for i, wrong := range []string{"", other} {
+		got := answer(phone, p, wrong)
+		if got.Wrong == nil || got.Wrong.Message[:10] != "the number" || got.Record.Attempts != i+1 || got.Record.State != confirm.Challenged || got.Record.Number != number {
+			t.Errorf("the number %q: %v, %s, %d attempts", wrong, got.Wrong, got.Record.State, got.Record.Attempts)
+		}
+	}
+	if _, err := h.Answer(ctx, phone, p.Record.RefID, string(h.ivans.Get(p.Request))); err != nil {
+		t.Fatal(err)
+	}
+	if got := h.stored(p.Record.ID); got.State != confirm.Challenged || got.Attempts != 3 {
+		t.Errorf("an answer without a page: %s, %d attempts", got.State, got.Attempts)
+	}
+	if got := answer(phone, p, number); got.Record.State != confirm.Confirmed {
+		t.Errorf("the right number: %s, %v", got.Record.State, got.Wrong)
+	}
+	// Its own page needs none, and neither does what no page has begun.
+	if got := answer(desk, begin(desk, order(), true), ""); got.Record.State != confirm.Confirmed {
+		t.Errorf("on its own page: %s, %v", got.Record.State, got.Wrong)
+	}
+	if got := answer(phone, begin(desk, order(), false), ""); got.Record.State != confirm.Confirmed {
+		t.Errorf("of an application: %s, %v", got.Record.State, got.Wrong)
+	}
+	if got := answer(phone, begin(ivan, order(), true), ""); got.Record.State != confirm.Confirmed {
+		t.Errorf("of no sign-in: %s, %v", got.Record.State, got.Wrong)
+	}
+	// The last wrong number ends the operation.
+	p = begin(desk, order(), true)
+	var err error
+	for range confirm.DefaultSettings().Codes.Attempts {
+		_, err = h.AnswerOnPage(ctx, phone, p.Record.RefID, confirm.OnPage{Answer: string(h.ivans.Get(p.Request)), Number: "x"})
+	}
+	if !fault.Is(err, fault.MaxAttempts) || h.stored(p.Record.ID).State != confirm.Error {
+		t.Errorf("after the last attempt: %v, %s", err, h.stored(p.Record.ID).State)
+	}
+}
+
 // TestPasskey confirms one record by one answer of the user's passkey, and by no other.
 func TestPasskey(t *testing.T) {
 	for name, db := range map[string]func(t *testing.T) *store.DB{

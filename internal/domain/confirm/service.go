@@ -144,6 +144,9 @@ func (s *Service) create(ctx context.Context, who audit.Principal, d Draft) (Rec
 		Purpose: d.Purpose, Action: d.Fields.Action, Documents: len(d.Fields.Documents), What: sum, Bytes: d.Bytes,
 		State: Created, CreatedAt: now, UpdatedAt: now, ConfirmBefore: now.Add(life),
 	}
+	if r.SignIn == "" && !d.Purpose.SignIn() {
+		r.SignIn = who.TokenID
+	}
 	if r.RefID, err = s.newID(); err != nil {
 		return Record{}, err
 	}

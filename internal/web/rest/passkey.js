@@ -9,6 +9,7 @@
   const text = buffer => btoa(String.fromCharCode(...new Uint8Array(buffer))).replace(/\+/g, '-').replace(/\//g, '_').replace(/=/g, '')
   const known = list => (list ?? []).map(c => ({...c, id: bytes(c.id)}))
   start.addEventListener('click', async () => {
+    if (!form.reportValidity()) return
     start.disabled = failed.hidden = true
     try {
       const o = JSON.parse(form.dataset.options)

@@ -37,7 +37,7 @@ type Confirmations interface {
 	Open(ctx context.Context, userID, after string, limit int) ([]confirm.Record, error)
 	Present(ctx context.Context, who audit.Principal, id string) (confirm.Prompt, error)
 	Content(ctx context.Context, who audit.Principal, id string) (confirm.Content, error)
-	AnswerPart(ctx context.Context, who audit.Principal, refID, answer string, declined []int) (confirm.Prompt, error)
+	AnswerOnPage(ctx context.Context, who audit.Principal, refID string, o confirm.OnPage) (confirm.Prompt, error)
 	Decline(ctx context.Context, who audit.Principal, id string) (confirm.Record, error)
 	Spend(ctx context.Context, who audit.Principal, id string, sum what.Digest, locked lock.Set, change func(ctx context.Context, r *confirm.Record) error) (spent bool, err error)
 }
@@ -220,7 +220,8 @@ type confirmView struct {
 	Passkey      string // options for the browser, if a passkey is awaited
 	Ask          string
 	Label        string
-	Number       string
+	Number       string    // that this page shows, for a device or for a page in another sign-in
+	AsksNumber   bool      // this page asks for the number of the page in which the operation was begun
 	Left         int       // answers that are left
 	AgainAt      time.Time // when the code can be sent again; zero: now
 	Viewed       *pdfView  // a document that the page shows; nil: none
@@ -317,6 +318,8 @@ func (v confirmView) shown(address string) view.View {
 		shown.Title = "confirm.answered"
 	}
 	switch {
+	case v.Waits && v.Passkey != "":
+		shown.Script = view.WaitScript + rest.PasskeyScript
 	case v.Waits:
 		shown.Script = view.WaitScript
 	case v.Passkey != "":
@@ -482,6 +485,8 @@ func (a *API) offer(ctx context.Context, who audit.Principal, p *confirm.Prompt,
 				value += "?" + c.Address
 			}
 			v.Choices = append(v.Choices, confirmChoice{value, "confirm.way." + c.Method, c.Label, icons[c.Method]})
+			// It may be begun on a page in another sign-in, which asks for the number of this one.
+			v.Waits = v.Waits || own && confirm.ByPage(c.Method) && r.SignIn == who.TokenID && !others
 		}
 		return nil
 	}
@@ -489,11 +494,14 @@ func (a *API) offer(ctx context.Context, who audit.Principal, p *confirm.Prompt,
 	if p.RepeatsIn > 0 {
 		v.AgainAt = a.Now().Add(p.RepeatsIn)
 	}
-	v.Passkey = string(p.Request)
+	v.Passkey, v.AsksNumber = string(p.Request), r.AsksNumber(who.TokenID)
+	if r.ShowsNumber(who.TokenID) {
+		v.Number = r.Number
+	}
+	v.Waits = v.Number != "" // it may be answered elsewhere
 	v.Code = !confirm.ByPage(r.Method)
 	if v.Device = confirm.ByDevice(r.Method); v.Device {
-		v.Number, v.Code = r.Number, p.QR != ""
-		v.Waits = true
+		v.Code, v.Waits = p.QR != "", true
 		if p.QR != "" {
 			picture, err := a.Paint(p.QR)
 			if err != nil {
@@ -574,9 +582,9 @@ func (a *API) confirmBy(ctx context.Context, r struct {
 		here = confirmAgain(record.ID, declined, true)
 	case form.Get("choice") != "":
 		method, address, _ := strings.Cut(form.Get("choice"), "?")
-		_, err = a.Steps.Challenge(ctx, confirmer(who), record, signin.Choice{Method: method, Address: address, Titles: true})
+		_, err = a.Steps.Challenge(ctx, confirmer(who), record, signin.Choice{Method: method, Address: address, Titles: a.showsTitle(record, method)})
 	case form.Get("again") != "":
-		_, err = a.Steps.Challenge(ctx, confirmer(who), record, signin.Choice{Method: record.Method, Titles: true})
+		_, err = a.Steps.Challenge(ctx, confirmer(who), record, signin.Choice{Method: record.Method, Titles: a.showsTitle(record, record.Method)})
 	default:
 		return a.answer(ctx, who, record, form, declined)
 	}
@@ -584,6 +592,12 @@ func (a *API) confirmBy(ctx context.Context, r struct {
 		here.Location += "#answering" // the code, or the ways to confirm, are below the documents
 	}
 	return here, err
+}
+
+// showsTitle reports whether a page shows the number of a challenge: this one that for a device, and for a passkey the page
+// in which the operation was begun. What an application began has no such page.
+func (a *API) showsTitle(r *confirm.Record, method string) bool {
+	return confirm.ByDevice(method) || r.ClientID == a.Clients.Own
 }
 
 // answer takes a code. What the user began on these pages is carried out at once.
@@ -594,7 +608,8 @@ func (a *API) answer(ctx context.Context, who audit.Principal, r *confirm.Record
 	} else if code == "" || len(code) > 64 {
 		return nil, fault.New(fault.InvalidParameters, "type the code that was sent to you")
 	}
-	p, err := a.Confirmations.AnswerPart(ctx, who, r.RefID, code, declined)
+	number := strings.TrimSpace(form.Get("number"))
+	p, err := a.Confirmations.AnswerOnPage(ctx, who, r.RefID, confirm.OnPage{Answer: code, Number: number, Declined: declined})
 	switch {
 	case err != nil:
 		return nil, err
