@@ -756,3 +756,27 @@ func FuzzCard(f *testing.F) {
 		}
 	})
 }
+
+// FuzzCardOf makes cards of anything that looks like a PDF. A card that was made opens, and gives the document back.
+func FuzzCardOf(f *testing.F) {
+	_, signer := party(f)
+	script := "<</S /JavaScript /JS (x)>>"
+	for _, d := range []document{
+		{}, {page: "/AA <</O " + script + ">> /Annots [<</Subtype /Link /A " + script + ">> 5 0 R]", objects: map[int]string{5: "<</Subtype /Screen /AP <</N 5 0 R>> /A 5 0 R>>"}},
+		{catalog: "/AcroForm <</Fields [5 0 R]>> /Outlines <</First 6 0 R>>", objects: map[int]string{5: "<</T (a) /Kids [5 0 R 6 0 R] /AA 6 0 R>>", 6: "<</Next 6 0 R /First 5 0 R /A " + script + ">>"}},
+	} {
+		f.Add(d.build())
+	}
+	f.Add(signedBy(f, signer, document{}.build(), anywhere("")))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		c := &sig.Card{Document: sig.File{Name: "x.pdf", Document: bytes.NewReader(data)}, Made: sigtest.Time, Language: "en"}
+		c.Signers = []sig.CardSigner{{Certificate: signer.Certificate, File: -1}}
+		result, err := New().MakeCard(budget.With(t.Context(), budget.Anonymous()), c)
+		if err != nil {
+			return
+		}
+		if o := openedCard(t, written(t, result, nil)); len(o.Changes) != 0 || !bytes.Equal(contentOf(t, o.Original), data) {
+			t.Errorf("%+v", o)
+		}
+	})
+}
