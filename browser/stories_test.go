@@ -3,6 +3,7 @@
 package browser
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -278,6 +279,34 @@ func TestWithoutScripts(t *testing.T) {
 		t.Error("the page has no script, so this test shows nothing")
 	}
 	b.check("verify-without-scripts")
+}
+
+// TestCardOfEncrypted makes a card of an encrypted PDF after it was verified: the form keeps the file and its password.
+func TestCardOfEncrypted(t *testing.T) {
+	s := start(t)
+	locked, err := judge.PDF(t).QPDF(tamgatest.PDFOf(2000), "--encrypt", "secret", "owner", "256", "--")
+	if err != nil {
+		t.Fatal(err)
+	}
+	status, answer := s.Stream("/api/documents", s.Token(), map[string]any{"Signature": map[string]any{
+		"Type": "PDF", "Parameters": map[string]string{"PDFFormat": "CMS", "PDFPassword": "secret"}, "CertificateId": s.Cert("gost2012-256", false).ID,
+	}}, locked)
+	var signed []byte
+	if err := json.Unmarshal(answer, &signed); err != nil || status != 200 {
+		t.Fatalf("%d %.200s", status, answer)
+	}
+	b := s.tab(t, looks[0])
+	folder := b.downloads()
+	b.open("/verify")
+	b.verify("locked.pdf", string(signed))
+	b.wait(`details[open] input[name=password]`)
+	b.fill(`#verify input[name=password]`, "secret")
+	b.press(`#verify details .btn.primary`)
+	b.see("Signature valid")
+	b.press(`button[value="card.0"]`)
+	if card := b.saved(folder, "locked.pdf (card).pdf"); !strings.Contains(card, string(signed)) {
+		t.Errorf("the card has %d bytes", len(card))
+	}
 }
 
 // TestVerificationOff looks at the first page, on a phone, of an installation that verifies

@@ -31,6 +31,8 @@ type CardMake struct {
 	JSON     bool   `name:"json" help:"Print JSON instead of text."`
 	Language string `placeholder:"NAME" help:"Language of the sheet of signatures: ru or en. Default: that of the server, with --offline that of this program. The marks are in Russian."`
 
+	PDFPasswordFile string `name:"pdf-password-file" placeholder:"FILE" help:"File with the password of an encrypted PDF, to verify the signatures inside of it."`
+
 	Report bool `group:"Card:" help:"Store a report of the verification on the server. A QR code on the card leads to it."`
 
 	Offline      bool     `group:"Card:" help:"Make the card in this program, without a server. Nothing is fetched."`
@@ -73,6 +75,13 @@ func (m *CardMake) Run(c *cli.Console) error {
 	if err := cli.CheckTarget(output, m.Force); err != nil {
 		return err
 	}
+	password := ""
+	if m.PDFPasswordFile != "" {
+		var err error
+		if password, err = files.ReadSecret(m.PDFPasswordFile, "--pdf-password-file"); err != nil {
+			return err
+		}
+	}
 	bar := cli.NewProgress(c)
 	defer bar.Clear()
 	var inputs []*cli.Document
@@ -93,7 +102,7 @@ func (m *CardMake) Run(c *cli.Console) error {
 		return err
 	}
 	defer out.Discard()
-	size, err := write(c, bar, inputs, out)
+	size, err := write(c, bar, inputs, password, out)
 	if err == nil {
 		err = out.Commit()
 	}
@@ -121,7 +130,7 @@ func (m *CardMake) signatures() []string {
 }
 
 // here makes the card in this program.
-func (m *CardMake) here(c *cli.Console, bar *cli.Progress, inputs []*cli.Document, dst io.Writer) (int64, error) {
+func (m *CardMake) here(c *cli.Console, bar *cli.Progress, inputs []*cli.Document, password string, dst io.Writer) (int64, error) {
 	check := sig.Check{At: time.Now(), RequireRevocation: true}
 	trust := cli.Trust{CA: m.CA, Intermediate: m.Intermediate, CRL: m.CRL, Data: m.Data}
 	notes, err := trust.Read(&check)
@@ -132,7 +141,7 @@ func (m *CardMake) here(c *cli.Console, bar *cli.Progress, inputs []*cli.Documen
 		fmt.Fprintln(c.Stderr, cli.Printable(c.Say(n)))
 	}
 	bar.Stage(c.Text("checking"), -1)
-	order := &signing.CardOrder{Language: cmp.Or(m.Language, c.Language, "en"), Zone: time.Local}
+	order := &signing.CardOrder{Language: cmp.Or(m.Language, c.Language, "en"), Zone: time.Local, Password: password}
 	order.Document = sig.File{Name: filepath.Base(inputs[0].Name()), Document: inputs[0]}
 	for _, d := range inputs[1:] {
 		order.Signatures = append(order.Signatures, sig.File{Name: filepath.Base(d.Name()), Document: d})
@@ -153,15 +162,16 @@ func asText(err error) error {
 }
 
 // there has the server make the card.
-func (m *CardMake) there(c *cli.Console, bar *cli.Progress, inputs []*cli.Document, dst io.Writer) (int64, error) {
+func (m *CardMake) there(c *cli.Console, bar *cli.Progress, inputs []*cli.Document, password string, dst io.Writer) (int64, error) {
 	cl, _, err := connect(c, m.connectionFlags, secretPIN{}, errors.New("or make the card without a server with --offline"))
 	if err != nil {
 		return 0, err
 	}
 	head, err := json.Marshal(struct {
-		Language string `json:",omitempty"`
-		Report   bool
-	}{m.Language, m.Report})
+		Language    string `json:",omitempty"`
+		PDFPassword string `json:",omitempty"`
+		Report      bool
+	}{m.Language, password, m.Report})
 	if err != nil {
 		return 0, err
 	}

@@ -6,11 +6,13 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"tamga/internal/judge"
 	"tamga/internal/tamgatest"
 )
 
@@ -42,6 +44,26 @@ func TestCardOfServer(t *testing.T) {
 	// The code leads everybody to the report.
 	if status, page := s.Do(t.Context(), http.MethodGet, opened.Address, "", nil); status != http.StatusOK || !strings.Contains(string(page), "письмо.txt") {
 		t.Errorf("%s: %d %s", opened.Address, status, page)
+	}
+	// An encrypted PDF with its signature inside needs its password, on the server and without one.
+	plain, err := judge.PDF(t).QPDF(tamgatest.PDFOf(2000), "--encrypt", "тайна", "owner", "256", "--")
+	if err != nil {
+		t.Fatal(err)
+	}
+	locked := tamgatest.WriteFile(t, filepath.Join(dir, "locked.pdf"), string(plain))
+	password := tamgatest.WriteFile(t, filepath.Join(dir, "password"), "тайна\n")
+	inside := filepath.Join(dir, "inside.pdf")
+	s.MustRun("sign", locked, "--type", "PDF", "--param", "PDFFormat=CMS", "--param", "PDFPassword=тайна", "-o", inside, "--data", s.Dir)
+	for _, way := range []string{"--json", "--offline"} {
+		if r := tamgatest.Run(t.Context(), "", "card", "make", inside, way, "-o", card, "--force", "--data", s.Dir); r.Code == 0 || !strings.Contains(fmt.Sprint(r.Failure), "PDFPassword") {
+			t.Errorf("%s without the password: %d %v", way, r.Code, r.Failure)
+		}
+		s.MustRun("card", "make", inside, way, "-o", card, "--force", "--pdf-password-file", password, "--data", s.Dir)
+		opened.Verified = nil
+		out := s.MustRun("card", "open", card, "--json", "-o", filepath.Join(dir, way[2:]), "--password-file", password, "--data", s.Dir)
+		if err := json.Unmarshal([]byte(out), &opened); err != nil || len(opened.Verified) != 1 || opened.Verified[0].Verdict != "passed" {
+			t.Errorf("%s: %v %s", way, err, out)
+		}
 	}
 	coded := base64.StdEncoding.EncodeToString(tamgatest.ReadFile(t, letter+".sig"))
 	file := func(name, content string) map[string]any { return map[string]any{"Name": name, "Content": content} }

@@ -29,7 +29,9 @@ type cardRequest struct {
 		Document   cardFile
 		Signatures []cardFile
 		Language   rest.Text
-		Report     rest.Text `api:"boolean"`
+		// PDFPassword opens an encrypted PDF, to verify the signatures inside of it.
+		PDFPassword rest.Text
+		Report      rest.Text `api:"boolean"`
 	}
 }
 
@@ -61,7 +63,7 @@ func (a *API) card(ctx context.Context, docs *documents, r cardRequest) (rest.Fi
 	if !ok && b.Report != "" {
 		return rest.File{}, fault.New(fault.InvalidParameters, "Report: want true or false")
 	}
-	order := &signing.CardOrder{Language: string(b.Language)}
+	order := &signing.CardOrder{Language: string(b.Language), Password: string(b.PDFPassword)}
 	document, err := docs.Open(b.Document.Content)
 	if err != nil {
 		return rest.File{}, err
