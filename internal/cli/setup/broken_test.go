@@ -18,17 +18,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
 
-	"tamga/internal/adapter/store"
 	"tamga/internal/adapter/store/storetest"
-	"tamga/internal/domain/directory"
-	"tamga/internal/domain/user"
 	"tamga/internal/tamgatest"
 )
 
@@ -331,33 +327,6 @@ func TestBroken(t *testing.T) {
 		}
 		if !has || code != 0 {
 			t.Errorf("exit code %d, %+v", code, found)
-		}
-	})
-	t.Run("operators of a directory", func(t *testing.T) {
-		t.Parallel()
-		dir, config := s.copied(t)
-		db, err := store.Open(t.Context(), store.Options{URL: "sqlite:" + filepath.Join(dir, "data", "tamga.db"), Limits: store.CommandLimits})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer db.Close()
-		links := store.Directories{Users: store.Users{DB: db}}
-		for n, login := range []string{"operator", "second"} {
-			found, _ := examine(t, config, "--set", "directories=[{name: corp, servers: ['ldap://127.0.0.1:1'], base: 'dc=example', default_group: Default}]")
-			if slices.ContainsFunc(found, func(f finding) bool { return strings.Contains(f.Text, "every operator") }) {
-				t.Errorf("with %d linked operators: %+v", n, found)
-			}
-			u, err := links.UserByLogin(t.Context(), user.FoldLogin(login))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := links.PutLink(t.Context(), "corp", directory.Link{UserID: u.ID, Entry: login}); err != nil {
-				t.Fatal(err)
-			}
-		}
-		found, _ := examine(t, config, "--set", "directories=[{name: corp, servers: ['ldap://127.0.0.1:1'], base: 'dc=example', default_group: Default}]")
-		if !slices.ContainsFunc(found, func(f finding) bool { return f.State == "warning" && strings.Contains(f.Text, "every operator") }) {
-			t.Errorf("%+v", found)
 		}
 	})
 	t.Run("file of another user", func(t *testing.T) {
