@@ -252,6 +252,11 @@ func (s Users) OperatorGroups(ctx context.Context, id string) ([]string, error) 
 	return all(ctx, s.DB, scalar[string], "SELECT group_name FROM operator_groups WHERE user_id = $1 ORDER BY group_name", id)
 }
 
+// Operators implements user.GroupStore. Each operator is responsible for a group, so the statement reads no other users.
+func (s Users) Operators(ctx context.Context) ([]user.User, error) {
+	return all(ctx, s.DB, scanUser, "SELECT "+userColumns+" FROM users u WHERE u.operator AND u.id IN (SELECT user_id FROM operator_groups) ORDER BY u.login_folded")
+}
+
 // AddGroup implements user.GroupStore.
 func (s Users) AddGroup(ctx context.Context, g user.Group) error {
 	n, err := s.exec(ctx, "INSERT INTO user_groups (name, title, created_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",

@@ -46,25 +46,16 @@ func (o *operatorListCommand) Run(c *cli.Console) error {
 			Locked bool     `json:"locked"`
 		}
 		lines := []line{}
-		for after := ""; ; {
-			page, err := s.Users.Page(ctx, user.Query{After: after, Limit: user.MaxPage})
+		list, err := s.Users.Operators(ctx)
+		if err != nil {
+			return err
+		}
+		for _, x := range list {
+			groups, err := s.Users.OperatorGroups(ctx, x.ID)
 			if err != nil {
 				return err
 			}
-			for _, x := range page {
-				if !x.Operator {
-					continue
-				}
-				groups, err := s.Users.OperatorGroups(ctx, x.ID)
-				if err != nil {
-					return err
-				}
-				lines = append(lines, line{x.ID, x.Login, groups, x.Barred(s.DB.Now())})
-			}
-			if len(page) < user.MaxPage {
-				break
-			}
-			after = page[len(page)-1].Key()
+			lines = append(lines, line{x.ID, x.Login, groups, x.Barred(s.DB.Now())})
 		}
 		var text strings.Builder
 		table := c.NewTable(&text, "LOGIN", "GROUPS", "ID", "NOTE")

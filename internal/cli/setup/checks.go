@@ -314,9 +314,21 @@ func (e *examination) clock(_ context.Context, name cli.Word) {
 	e.ok(name, "%s from the clock of the database", e.services.DB.ClockOffset().Round(time.Millisecond))
 }
 
+// keyReport returns what is sealed under which master key. It counts records, so the checks that follow share the answer.
+func (e *examination) keyReport(ctx context.Context) (*app.KeyReport, error) {
+	if e.keys == nil {
+		report, err := e.services.KeyReport(ctx)
+		if err != nil {
+			return nil, err
+		}
+		e.keys = report
+	}
+	return e.keys, nil
+}
+
 // masterKeys looks for records under keys that are gone or old.
 func (e *examination) masterKeys(ctx context.Context, name cli.Word) {
-	report, err := e.services.KeyReport(ctx)
+	report, err := e.keyReport(ctx)
 	if err != nil {
 		e.fault(name, cli.Say("correct the cause that the message names"), "%v", err)
 		return
@@ -340,7 +352,7 @@ func (e *examination) masterKeys(ctx context.Context, name cli.Word) {
 
 // processes compares the servers that run.
 func (e *examination) processes(ctx context.Context, name cli.Word) {
-	report, err := e.services.KeyReport(ctx)
+	report, err := e.keyReport(ctx)
 	if err != nil {
 		return // masterKeys has said it
 	}
@@ -468,7 +480,7 @@ func (e *examination) auditExport(ctx context.Context, name cli.Word) {
 
 // operators checks that there are enough operators.
 func (e *examination) operators(ctx context.Context, name cli.Word) {
-	list, _, err := operators(ctx, e.services)
+	list, err := e.services.Users.Operators(ctx)
 	switch {
 	case err != nil:
 		e.fault(name, cli.Say("correct the cause that the message names"), "%v", err)
@@ -556,7 +568,7 @@ func (e *examination) public(ctx context.Context, name cli.Word) {
 	if e.offline {
 		return
 	}
-	report, err := e.services.KeyReport(ctx)
+	report, err := e.keyReport(ctx)
 	if err != nil || len(report.Processes) == 0 {
 		return // processes has said it
 	}

@@ -43,8 +43,9 @@ type examination struct {
 	conf     *config.Config
 	file     string
 	offline  bool
-	services *app.Services // nil until the database is open
-	said     []cli.Finding // of the check of files
+	services *app.Services  // nil until the database is open
+	keys     *app.KeyReport // nil until keyReport was called
+	said     []cli.Finding  // of the check of files
 	findings []cli.Finding
 }
 

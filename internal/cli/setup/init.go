@@ -680,7 +680,7 @@ func (i *Init) people(ctx context.Context, s *app.Services, have *installed, res
 		return err
 	}
 	result.add(cli.Say("group"), have.group, len(groups) == 0)
-	list, empty, err := operators(ctx, s)
+	list, err := s.Users.Operators(ctx)
 	if err != nil {
 		return err
 	}
@@ -691,8 +691,12 @@ func (i *Init) people(ctx context.Context, s *app.Services, have *installed, res
 	}
 	// In an empty database the first operator is the one that the configuration names, also if an init
 	// before this one made the configuration. No later operator gets the identifier of a deleted one.
+	some, err := s.Users.Page(ctx, user.Query{Limit: 1})
+	if err != nil {
+		return err
+	}
 	id := ""
-	if named := s.Config.Pages.Administrators; empty && len(named) > 0 {
+	if named := s.Config.Pages.Administrators; len(some) == 0 && len(named) > 0 {
 		if parsed, err := uuid.Parse(named[0]); err == nil && parsed.String() == named[0] {
 			id = named[0]
 		}
@@ -732,25 +736,6 @@ func (i *Init) people(ctx context.Context, s *app.Services, have *installed, res
 // passwordFile is the file with the first password of the operator.
 func (i *Init) passwordFile() string {
 	return filepath.Join(filepath.Dir(i.Config), secretsDir, "operator.password")
-}
-
-// operators returns all operators, and whether there is no user at all.
-func operators(ctx context.Context, s *app.Services) (list []user.User, empty bool, err error) {
-	for after := ""; ; {
-		page, err := s.Users.Page(ctx, user.Query{After: after, Limit: user.MaxPage})
-		if err != nil {
-			return nil, false, err
-		}
-		for _, u := range page {
-			if u.Operator {
-				list = append(list, u)
-			}
-		}
-		if len(page) < user.MaxPage {
-			return list, after == "" && len(page) == 0, nil
-		}
-		after = page[len(page)-1].Key()
-	}
 }
 
 // withoutPassword returns the address of a database without a password.

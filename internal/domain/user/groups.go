@@ -30,6 +30,7 @@ type GroupStore interface {
 	DeleteGroup(ctx context.Context, name string) error                      // with its policies; ErrNoGroup, ErrGroupUsed
 	SetOperatorGroups(ctx context.Context, id string, groups []string) error // or ErrNoGroup
 	OperatorGroups(ctx context.Context, id string) ([]string, error)         // sorted
+	Operators(ctx context.Context) ([]User, error)                           // in the order of their Keys
 }
 
 // AddGroup makes a group. Faults: invalid_parameters, invalid_object_state for
@@ -104,6 +105,11 @@ func noGroup(err error) error {
 		return fault.Rollback(fault.New(fault.InvalidParameters, "group: unknown, want the name of an existing group").With(err))
 	}
 	return err
+}
+
+// Operators returns all operators to an administrator, in the order of their Keys.
+func (s *Service) Operators(ctx context.Context) ([]User, error) {
+	return s.GroupStore.Operators(ctx)
 }
 
 // OperatorGroups returns the groups an operator is responsible for.

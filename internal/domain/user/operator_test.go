@@ -455,6 +455,20 @@ func TestSetOperatorGroups(t *testing.T) {
 		}
 	}
 	w.info(t, w.a, id) // the groups in the old token do not matter
+	list, err := w.Operators(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := map[string]int{}
+	for _, u := range list {
+		count[u.ID]++
+		if !u.Operator {
+			t.Errorf("%s is no operator", u.Login)
+		}
+	}
+	if count[w.a.UserID] != 1 || count[w.b.UserID] != 1 || count[id] != 0 {
+		t.Errorf("operators: %v", count)
+	}
 }
 
 // Two logins that look the same cannot both exist, whatever operator registers them and

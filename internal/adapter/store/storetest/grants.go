@@ -249,6 +249,9 @@ func testGrants(t *testing.T, open func(t *testing.T) *store.DB) {
 			op := user.User{ID: "op", Login: "Op", Group: "Other", Operator: true, CreatedAt: start}
 			must(t, users.AddUser(t.Context(), op, "op"))
 			must(t, users.SetOperatorGroups(t.Context(), "op", []string{"Default"}))
+			if list, err := users.Operators(t.Context()); err != nil || len(list) != 1 || list[0].ID != "op" {
+				t.Errorf("operators: %+v, %v", list, err)
+			}
 			ok, err := s.AddToken(t.Context(), token.Record{ID: "d", UserID: u.ID, ActorID: "op", Method: "delegated"}, token.Proof{Method: "delegated", Delegated: true, Now: start})
 			if must(t, err); !ok {
 				t.Fatal("no token")
