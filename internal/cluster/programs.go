@@ -7,6 +7,7 @@ package cluster
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -61,7 +62,9 @@ func (p *Programs) BuildOlder(ctx context.Context) error {
 		return err
 	}
 	judges := filepath.Join(cache, "tamga-judges")
-	kept := filepath.Join(judges, "tamga-"+olderCommit+"-"+runtime.Version())
+	// Another compiler or other flags make another program.
+	flags := sha256.Sum256([]byte(strings.Join(append([]string{os.Getenv("GOFLAGS")}, CompileFlags...), "\x00")))
+	kept := filepath.Join(judges, fmt.Sprintf("tamga-%s-%s-%x", olderCommit, runtime.Version(), flags[:6]))
 	if _, err := os.Stat(kept); err == nil {
 		p.Older = kept
 		return nil
