@@ -11,6 +11,7 @@ set -euo pipefail
 
 [ $# = 6 ] || { sed -n '3,11s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 maintainer=${TAMGA_MAINTAINER:-Tamga <tamga@localhost>}
+[[ $maintainer =~ ^[^\<\>[:cntrl:]]+\ \<[^\<\>[:cntrl:]\ ]+\>$ ]] || { echo "deb: TAMGA_MAINTAINER is $maintainer, want Name <address> in one line" >&2; exit 2; }
 version=$1 arch=$2 program=$3 licences=$4 share=$5 out=$6
 source=$(cd "$(dirname "$0")/.." && pwd)
 umask 022
@@ -69,8 +70,10 @@ gzip -9nc "$licences" >"$doc/licences.gz"
 mkdir "$tree/DEBIAN"
 install -m 755 "$source"/packaging/debian/{postinst,prerm,postrm} "$tree/DEBIAN/"
 install -m 644 "$source/packaging/debian/templates" "$tree/DEBIAN/"
+# The maintainer comes last and has no meaning to sed.
+quoted=$(printf '%s' "$maintainer" | sed 's,[\\/&],\\&,g')
 sed -e "s/@VERSION@/$debian/" -e "s/@ARCH@/$arch/" \
-  -e "s/@MAINTAINER@/$maintainer/" -e "s/@SIZE@/$(du -sk --apparent-size --exclude DEBIAN "$tree" | cut -f1)/" \
+  -e "s/@SIZE@/$(du -sk --apparent-size --exclude DEBIAN "$tree" | cut -f1)/" -e "s/@MAINTAINER@/$quoted/" \
   "$source/packaging/debian/control" >"$tree/DEBIAN/control"
 (cd "$tree" && find usr -type f -print0 | sort -z | xargs -0 md5sum) >"$tree/DEBIAN/md5sums"
 chmod 644 "$tree/DEBIAN/control" "$tree/DEBIAN/md5sums" "$tree/DEBIAN/templates"

@@ -445,14 +445,10 @@ func makeDeb(t *testing.T, version, program, dir string) []byte {
 // notOurs are the tags of lintian about the address of the maintainer, which is set where packages are published.
 var notOurs = []string{"bogus-mail-host", "bogus-mail-host-in-debian-changelog"}
 
-// lint has lintian read a package, where it is installed.
+// lint has lintian read a package.
 func lint(t *testing.T, deb string) {
 	t.Helper()
-	lintian, err := exec.LookPath("lintian")
-	if err != nil {
-		t.Log("lintian is not installed")
-		return
-	}
+	lintian := installed(t, "lintian")
 	if out, err := exec.Command(lintian, "--fail-on=error,warning", "--allow-root", "--suppress-tags="+strings.Join(notOurs, ","), deb).CombinedOutput(); err != nil {
 		t.Errorf("lintian: %v\n%s", err, out)
 	}
@@ -486,6 +482,42 @@ func TestDebianPackage(t *testing.T) {
 		output(t, "sh", "-n", "debian/"+script)
 	}
 	lint(t, deb)
+}
+
+// TestMaintainer makes a package whose maintainer has characters that mean something to sed.
+func TestMaintainer(t *testing.T) {
+	t.Parallel()
+	installed(t, "dpkg-deb")
+	dir := t.TempDir()
+	write(t, dir+"/program", "#!/bin/sh\n")
+	write(t, dir+"/licences.txt", "licences\n")
+	for _, sub := range []string{"bash-completion/completions", "fish/vendor_completions.d"} {
+		if err := os.MkdirAll(filepath.Join(dir, "share", sub), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pack := func(maintainer string) ([]byte, error) {
+		cmd := exec.Command("./deb.sh", "1.2.3", "amd64", dir+"/program", dir+"/licences.txt", dir+"/share", dir)
+		cmd.Env = append(os.Environ(), "SOURCE_DATE_EPOCH=1700000000", "TAMGA_MAINTAINER="+maintainer)
+		return cmd.CombinedOutput()
+	}
+	for _, maintainer := range []string{`R&D / Team \1 @SIZE@ <r&d/a\b@example.org>`, "Иван Петров <ivan@example.org>"} {
+		if out, err := pack(maintainer); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		deb := dir + "/tamga_1.2.3_amd64.deb"
+		if got := strings.TrimSpace(output(t, "dpkg-deb", "--field", deb, "Maintainer")); got != maintainer {
+			t.Errorf("the maintainer is %q, want %q", got, maintainer)
+		}
+		if got := strings.TrimSpace(output(t, "dpkg-deb", "--field", deb, "Version")); got != "1.2.3" {
+			t.Errorf("the version is %q", got)
+		}
+	}
+	for _, maintainer := range []string{"A <a@example.org>\nDepends: other", "A", "A <a@example.org> B", "<a@example.org>"} {
+		if out, err := pack(maintainer); err == nil || !strings.Contains(string(out), "TAMGA_MAINTAINER") {
+			t.Errorf("%q: %v\n%s", maintainer, err, out)
+		}
+	}
 }
 
 // TestScriptsRefuse runs the scripts on what they must refuse before they build anything.
@@ -522,12 +554,16 @@ func TestRelease(t *testing.T) {
 	installed(t, "dpkg-deb")
 	dir := t.TempDir()
 	source := strings.TrimSpace(output(t, "git", "rev-parse", "--show-toplevel"))
+	minisign := installed(t, "minisign")
+	key, public := filepath.Join(dir, "release.key"), filepath.Join(dir, "release.pub")
+	output(t, minisign, "-G", "-W", "-p", public, "-s", key)
 	for _, name := range []string{"one", "another"} {
 		clone := filepath.Join(dir, name, "source")
 		output(t, "git", "clone", "-q", source, clone)
 		cmd := exec.Command(clone+"/packaging/release.sh", "1.2.3", filepath.Join(dir, name, "out"))
+		cmd.Env = append(os.Environ(), "TAMGA_RELEASE_KEY="+key)
 		if name == "another" {
-			cmd.Env = append(os.Environ(), "GOCACHE="+filepath.Join(dir, "cache"), "HOME="+dir, "GOPATH="+strings.TrimSpace(output(t, "go", "env", "GOPATH")), "TZ=Asia/Tokyo", "LANG=C")
+			cmd.Env = append(cmd.Env, "GOCACHE="+filepath.Join(dir, "cache"), "HOME="+dir, "GOPATH="+strings.TrimSpace(output(t, "go", "env", "GOPATH")), "TZ=Asia/Tokyo", "LANG=C")
 		}
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)
@@ -541,10 +577,13 @@ func TestRelease(t *testing.T) {
 		t.Errorf("%v\n%s", err, out)
 	}
 	names, err := fs.Glob(os.DirFS(one), "*")
-	if err != nil || len(names) != 12 {
+	if err != nil || len(names) != 13 {
 		t.Errorf("%q, %v", names, err)
 	}
 	commit := strings.TrimSpace(output(t, "git", "rev-parse", "HEAD"))
+	if out := output(t, minisign, "-V", "-m", one+"/SHA256SUMS", "-p", public); !strings.Contains(out, "tamga 1.2.3, commit "+commit) {
+		t.Errorf("minisign: %s", out)
+	}
 	for _, target := range []string{"linux_amd64", "linux_arm64", "windows_amd64.exe"} {
 		program := one + "/tamga_1.2.3_" + target
 		info, err := os.Stat(program)
