@@ -40,7 +40,7 @@ func tryUpgrade(t *testing.T, older, newer string) {
 		t.Skip("a clean Debian needs root")
 	}
 	root := filepath.Join(t.TempDir(), "root")
-	output(t, mmdebstrap, "--quiet", "--variant=minbase", "--include=adduser,debconf", "bookworm", root)
+	output(t, mmdebstrap, "--quiet", "--variant=minbase", "--include=adduser,debconf,systemd", "bookworm", root)
 	inside := func(args ...string) string {
 		t.Helper()
 		return output(t, "chroot", append([]string{root}, args...)...)
@@ -48,7 +48,8 @@ func tryUpgrade(t *testing.T, older, newer string) {
 	output(t, "cp", older, root+"/tmp/older.deb")
 	output(t, "cp", newer, root+"/tmp/newer.deb")
 	inside("dpkg", "-i", "/tmp/older.deb")
-	inside("tamga", "init", "--yes", "--public-url", "https://sign.example.org", "--config", "/etc/tamga/tamga.yaml", "--data", "/var/lib/tamga", "--user", "tamga")
+	inside("tamga", "init", "--yes", "--public-url", "https://sign.example.org", "--listen", freeAddress(t), "--config", "/etc/tamga/tamga.yaml", "--data", "/var/lib/tamga", "--user", "tamga")
+	serves(t, root)
 	inside("tamga-admin", "group", "add", "Before")
 	roots := inside("tamga-admin", "ca", "export")
 	inside("env", "DEBIAN_FRONTEND=noninteractive", "dpkg", "-i", "/tmp/newer.deb")
@@ -60,6 +61,57 @@ func tryUpgrade(t *testing.T, older, newer string) {
 	}
 	inside("tamga-admin", "config", "check", "--config", "/etc/tamga/tamga.yaml")
 	inside("tamga-admin", "operator", "list")
+	serves(t, root)
+	// All units are the new ones, and systemd can load them with the program and the user of the package.
+	for _, unit := range []string{"tamga.service", "tamga.socket", "tamga-backup.service", "tamga-backup.timer"} {
+		have, err := os.ReadFile(filepath.Join(root, "usr/lib/systemd/system", unit))
+		want, wanted := os.ReadFile("debian/" + unit)
+		if err != nil || wanted != nil || !bytes.Equal(have, want) {
+			t.Errorf("%s is not the one of the new package: %v, %v", unit, err, wanted)
+		}
+	}
+	if out, err := exec.Command("chroot", root, "systemd-analyze", "verify", "--man=no", "tamga.service", "tamga.socket", "tamga-backup.service", "tamga-backup.timer").CombinedOutput(); err != nil || strings.Contains(string(out), "tamga") {
+		t.Errorf("systemd-analyze verify: %v\n%s", err, out)
+	}
+}
+
+// freeAddress returns an address of this machine that is free.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// serves starts the service of a Debian as systemd does, with its user and its secrets in a directory of credentials, waits until
+// it is ready, and ends it.
+func serves(t *testing.T, root string) {
+	t.Helper()
+	output(t, "chroot", root, "sh", "-c", `rm -rf /run/credentials && mkdir -m 700 /run/credentials && for f in /etc/tamga/secrets/*; do cp "$f" "/run/credentials/secrets_${f##*/}"; done && chmod 440 /run/credentials/* && chown -R tamga: /run/credentials`)
+	var log bytes.Buffer
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	server := exec.CommandContext(ctx, "chroot", "--userspec=tamga:tamga", root, "env", "CREDENTIALS_DIRECTORY=/run/credentials", "tamga", "serve", "--config", "/etc/tamga/tamga.yaml")
+	server.Stderr = &log
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ready := ""
+	// Only a question shows that another process is ready.
+	for tick := time.NewTicker(100 * time.Millisecond); ready != "ready\n" && ctx.Err() == nil; <-tick.C {
+		out, _ := exec.Command("chroot", root, "tamga", "ready", "--config", "/etc/tamga/tamga.yaml").CombinedOutput()
+		ready = string(out)
+	}
+	if err := server.Process.Signal(os.Interrupt); err != nil {
+		t.Error(err)
+	}
+	err := server.Wait()
+	if ready != "ready\n" || err != nil {
+		t.Fatalf("ready says %q; the server ended with %v:\n%s", ready, err, log.String())
+	}
 }
 
 // TestDebianInstalled installs the package of a release that exists already.
@@ -125,12 +177,6 @@ func tryDebian(t *testing.T, release string) {
 		}
 	}
 
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := l.Addr().String()
-	l.Close()
 	put("etc/tamga/tamga.yaml", fmt.Sprintf(`listen: %s
 public_url: https://sign.example.org
 database: sqlite:/var/lib/tamga/tamga.db
@@ -138,7 +184,7 @@ spool_dir: /var/lib/tamga/spool
 blob_dir: /var/lib/tamga/blobs
 drain_time: 0s
 master_keys: {active: "1", files: {"1": /etc/tamga/secrets/master.key}}
-`, address), 0o644)
+`, freeAddress(t)), 0o644)
 	put("etc/tamga/secrets/master.key", strings.Repeat("0123456789abcdef", 4)+"\n", 0o600)
 
 	// The upgrade makes the tables, as it would bring older ones up to date.
@@ -152,29 +198,7 @@ master_keys: {active: "1", files: {"1": /etc/tamga/secrets/master.key}}
 	}
 	inside("sh", "-c", "! ls /run/tamga-admin.* 2>/dev/null")
 
-	// The service as systemd starts it: its user, its secrets in a directory of credentials.
-	inside("sh", "-c", "mkdir -m 700 /run/credentials && cp /etc/tamga/secrets/master.key /run/credentials/secrets_master.key && chmod 440 /run/credentials/secrets_master.key && chown -R tamga: /run/credentials")
-	var log bytes.Buffer
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-	defer cancel()
-	server := exec.CommandContext(ctx, "chroot", "--userspec=tamga:tamga", root, "env", "CREDENTIALS_DIRECTORY=/run/credentials", "tamga", "serve", "--config", "/etc/tamga/tamga.yaml")
-	server.Stderr = &log
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
-	ready := ""
-	// Only a question shows that another process is ready.
-	for tick := time.NewTicker(100 * time.Millisecond); ready != "ready\n" && ctx.Err() == nil; <-tick.C {
-		out, _ := exec.Command("chroot", root, "tamga", "ready", "--config", "/etc/tamga/tamga.yaml").CombinedOutput()
-		ready = string(out)
-	}
-	if err := server.Process.Signal(os.Interrupt); err != nil {
-		t.Error(err)
-	}
-	err = server.Wait()
-	if ready != "ready\n" || err != nil {
-		t.Fatalf("ready says %q; the server ended with %v:\n%s", ready, err, log.String())
-	}
+	serves(t, root)
 
 	// A reload gives the service what changed since its start, and nothing else.
 	put("etc/tamga/secrets/tls.key", "a new key\n", 0o600)
