@@ -3,8 +3,9 @@
 # Runs all tests of Tamga and installs what they need.
 #
 #   ./test.sh          gofmt, vet and all tests, the longest in a short form: fewer repetitions, smaller
-#                      documents, fewer combinations. Each test, each program of others and each kind
-#                      of case has its turn
+#                      documents, fewer combinations. Each program of others and each kind of case has
+#                      its turn. Of tests that run a whole suite again, over PgBouncer for instance, the
+#                      short form runs a part
 #   CI=true ./test.sh  the long forms, and also staticcheck, the race detector, every fuzz target for a
 #                      short time, and the build for Windows. A missing program fails its tests. The
 #                      race detector checks internal/, where most goroutines run, but not the
@@ -99,11 +100,11 @@ needed=(
   rsyslog-gnutls:/usr/lib/x86_64-linux-gnu/rsyslog/lmnsd_gtls.so
   rsyslog-openssl:/usr/lib/x86_64-linux-gnu/rsyslog/lmnsd_ossl.so
   minisign:/usr/bin/minisign
+  lintian:/usr/bin/lintian
 )
 [ -z "$full" ] || needed+=(
   qemu-user:/usr/bin/qemu-aarch64
   mmdebstrap:/usr/bin/mmdebstrap
-  lintian:/usr/bin/lintian
   wine64:/usr/lib/wine/wine64
   gcc-mingw-w64-x86-64-win32:/usr/bin/x86_64-w64-mingw32-gcc
 )
