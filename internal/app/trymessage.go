@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"tamga/internal/domain/audit"
 	"tamga/internal/domain/contact"
 	"tamga/internal/domain/device"
 	"tamga/internal/domain/fault"
@@ -17,8 +18,9 @@ import (
 )
 
 // TryMessage sends a test message at once. to is an address, a phone number, or the login of a person for a channel to devices:
-// then each device and browser of the person gets a message through its push service.
-func (b *Base) TryMessage(ctx context.Context, channel notify.Channel, to string) ([]notify.Trial, error) {
+// then each device and browser of the person gets a message through its push service. actor is the operator who wants it, "" at
+// the command line.
+func (b *Base) TryMessage(ctx context.Context, channel notify.Channel, to, actor string) ([]notify.Trial, error) {
 	userID := ""
 	switch channel.Info().To {
 	case notify.ToAddresses, notify.ToNumbers:
@@ -40,7 +42,7 @@ func (b *Base) TryMessage(ctx context.Context, channel notify.Channel, to string
 		}
 		userID = u.ID
 	}
-	list, err := b.Messages.Try(ctx, channel, to, userID)
+	list, err := b.Messages.Try(ctx, channel, to, userID, actor)
 	for i := range list {
 		if t, is := device.ParsePushTarget(list[i].To); is {
 			list[i].To = targetName(t)
@@ -85,8 +87,8 @@ func providerWord(part string) string {
 }
 
 // tryMessage is TryMessage for the pages.
-func (s *Services) tryMessage(ctx context.Context, channel notify.Channel, to string) (facts []operator.Fact, err error) {
-	list, err := s.TryMessage(ctx, channel, to)
+func (s *Services) tryMessage(ctx context.Context, who audit.Principal, channel notify.Channel, to string) (facts []operator.Fact, err error) {
+	list, err := s.TryMessage(ctx, channel, to, who.UserID)
 	for _, t := range list {
 		facts = append(facts, operator.Fact{Key: "check.recipient", Value: t.To})
 		if len(t.Answers) > 0 {

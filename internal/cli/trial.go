@@ -35,7 +35,7 @@ func TryMessage(c *Console, from *Installation, channel, to string) (trials []Tr
 			if !strings.EqualFold(string(info.Channel), channel) {
 				continue
 			}
-			list, err := s.TryMessage(ctx, info.Channel, to)
+			list, err := s.TryMessage(ctx, info.Channel, to, "")
 			for _, t := range list {
 				trial := Trial{Channel: strings.ToLower(channel), To: t.To, Answers: append([]string{}, t.Answers...), Seconds: t.Took.Seconds()}
 				if t.Err != nil {

@@ -7,9 +7,11 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"html"
 	"io"
 	"maps"
 	"net/http"
@@ -58,7 +60,30 @@ type Gateway struct {
 	headers map[string]*template.Template
 	body    any // JSON with *template.Template for its strings; nil: no JSON body
 	success *regexp.Regexp
+	hidden  *strings.Replacer // takes the secret out of what a person is shown
 	client  *http.Client
+}
+
+// hiding replaces the secret of a gateway in all forms in which a request has it, and in which an answer may quote it.
+func hiding(user, secret string) *strings.Replacer {
+	if secret == "" {
+		return strings.NewReplacer()
+	}
+	quoted, _ := json.Marshal(secret)
+	inner := string(quoted[1 : len(quoted)-1])
+	basic := []byte(user + ":" + secret)
+	forms := []string{
+		secret, inner, strings.ReplaceAll(inner, "/", `\/`), html.EscapeString(secret), url.QueryEscape(secret), url.PathEscape(secret),
+		base64.StdEncoding.EncodeToString(basic), base64.URLEncoding.EncodeToString(basic),
+		base64.StdEncoding.EncodeToString([]byte(secret)), base64.URLEncoding.EncodeToString([]byte(secret)),
+	}
+	// Of forms that begin alike the longest must come first.
+	slices.SortFunc(forms, func(a, b string) int { return len(b) - len(a) })
+	var pairs []string
+	for _, f := range forms {
+		pairs = append(pairs, f, "***")
+	}
+	return strings.NewReplacer(pairs...)
 }
 
 // values are the fields of templates.
@@ -70,7 +95,7 @@ type headerValues struct{ To, ID, Secret string }
 
 // NewGateway checks the configuration and the templates. It opens no connection.
 func NewGateway(c GatewayConfig) (*Gateway, error) {
-	g := &Gateway{config: c}
+	g := &Gateway{config: c, hidden: hiding(c.User, c.Secret)}
 	var faults []error
 	note := func(err error) {
 		if err != nil {
@@ -264,7 +289,7 @@ func (g *Gateway) Send(ctx context.Context, m notify.Message) error {
 	}
 	defer answer.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer))
-	notify.Answered(ctx, "HTTP %s: %s", answer.Status, text)
+	notify.Answered(ctx, "%s", g.hidden.Replace(fmt.Sprintf("HTTP %s: %s", answer.Status, text)))
 	switch {
 	case answer.StatusCode < 200 || answer.StatusCode > 299:
 		err := fmt.Errorf("sms: the gateway answers %d", answer.StatusCode)

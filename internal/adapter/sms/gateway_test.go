@@ -4,6 +4,8 @@ package sms
 
 import (
 	"encoding/json"
+	"fmt"
+	"html"
 	"io"
 	"maps"
 	"net/http"
@@ -144,6 +146,29 @@ func TestGatewayAnswers(t *testing.T) {
 
 // TestGatewayUnreachable checks that errors do not contain the address, which may hold
 // the text and the secret.
+// TestGatewayEcho has a gateway answer with what it got. The answer that a person sees has no secret in any form.
+func TestGatewayEcho(t *testing.T) {
+	const secret = `s3cr/t "+<&> ключ`
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		value := r.URL.Query().Get("key")
+		fmt.Fprintf(w, "got %s %s %s %s %s end", r.URL.RawQuery, r.Header.Get("Authorization"), body, value, html.EscapeString(value))
+	}))
+	t.Cleanup(server.Close)
+	g, err := NewGateway(GatewayConfig{URL: server.URL, Query: map[string]string{"key": "{{.Secret}}"}, JSON: `{"password": "{{.Secret}}", "to": "{{.To}}"}`, User: "u", Secret: secret})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, heard := notify.Hear(t.Context())
+	if err := g.Send(ctx, short); err != nil {
+		t.Fatal(err)
+	}
+	said := strings.Join(heard(), " ")
+	if want := `HTTP 200 OK: got key=*** Basic *** {"password":"***","to":"79261234567"} *** *** end`; said != want {
+		t.Errorf("%s, want %s", said, want)
+	}
+}
+
 func TestGatewayUnreachable(t *testing.T) {
 	g, err := NewGateway(GatewayConfig{URL: "http://127.0.0.1:1/", Query: map[string]string{"text": "{{.Text}}", "key": "{{.Secret}}"}, Secret: "top secret", Timeout: time.Second})
 	if err != nil {

@@ -54,6 +54,35 @@ func TestBudgets(t *testing.T) {
 	}
 }
 
+// TestTrialBudget sends test messages: an operator has a budget of all channels, and the command line has none.
+func TestTrialBudget(t *testing.T) {
+	o := open(t, nil)
+	try := func(actor string) error {
+		_, err := o.Try(t.Context(), notify.SMS, "79261234567", "", actor)
+		return err
+	}
+	for range 20 {
+		if err := try("one"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := try("one"); !fault.Is(err, fault.TooManyRequests) {
+		t.Errorf("over the budget: %v", err)
+	}
+	for range 21 {
+		if err := try(""); err != nil {
+			t.Errorf("the command line: %v", err)
+		}
+	}
+	if err := try("another"); err != nil {
+		t.Errorf("another operator: %v", err)
+	}
+	o.now = start.Add(time.Hour)
+	if err := try("one"); err != nil {
+		t.Errorf("an hour later: %v", err)
+	}
+}
+
 // A large budget is exact for messages that are ordered one after the other.
 func TestLooseBudget(t *testing.T) {
 	const limit = 256

@@ -22,10 +22,14 @@ type Trial struct {
 	Err     error         // why it has not taken the message; nil: it has
 }
 
+// mostTrials is how many test messages an operator may send within budgetWindow, in all channels.
+const mostTrials = 20
+
 // Try sends a test message to each recipient at once, past the outbox, its budgets and its repetitions. For a channel to devices the
-// recipients are those that userID has. The fault is wrong_operation when there is no notifier, and object_not_found for a user
-// without a device.
-func (s *Service) Try(ctx context.Context, channel Channel, to, userID string) (list []Trial, err error) {
+// recipients are those that userID has. actor is the operator who wants it, and has a budget of mostTrials; "" is an administrator at
+// the command line, who has none. The fault is wrong_operation when there is no notifier, object_not_found for a user without a
+// device, and too_many_requests when the budget is used up.
+func (s *Service) Try(ctx context.Context, channel Channel, to, userID, actor string) (list []Trial, err error) {
 	notifier := s.notifiers[channel]
 	info := channel.Info()
 	if notifier == nil || info.To == ToSystems || info.To == 0 {
@@ -38,6 +42,15 @@ func (s *Service) Try(ctx context.Context, channel Channel, to, userID string) (
 		}
 		if len(recipients) == 0 {
 			return nil, fault.New(fault.NotFound, "the user has no device and no browser that takes notifications")
+		}
+	}
+	if actor != "" {
+		ok, err := s.deps.Store.SpendBudgets(ctx, []BudgetLimit{{"test " + actor, mostTrials, false}}, s.now(), budgetWindow)
+		if err == nil && !ok {
+			err = fault.Newf(fault.TooManyRequests, "too many test messages of this operator within an hour, the limit is %d: try again later", mostTrials)
+		}
+		if err != nil {
+			return nil, err
 		}
 	}
 	for _, recipient := range recipients {

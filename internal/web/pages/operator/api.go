@@ -64,7 +64,7 @@ type Deps struct {
 	// CheckProviders reaches every service in the network that the installation needs, and says which answer.
 	CheckProviders func(ctx context.Context) ([]Fact, error)
 	// TryMessage sends a test message, see [notify.Service.Try], and says what the other side answered.
-	TryMessage func(ctx context.Context, channel notify.Channel, to string) ([]Fact, error)
+	TryMessage func(ctx context.Context, who audit.Principal, channel notify.Channel, to string) ([]Fact, error)
 	// Import registers the users of a list, or checks it.
 	Import func(ctx context.Context, o ImportOrder) (ImportReport, error)
 	// Send sends a request through all steps of the server, see [rest.Inner], to an address below Address.

@@ -126,7 +126,7 @@ func (a *API) messageCommands() []command {
 		return []field{{name: "channel", kind: kindChoice, choices: a.tried()}, {name: "recipient", required: true, hint: "field.hint.recipient"}}, nil
 	}, do: func(ctx context.Context, _ *object, f rest.Form) (*made, error) {
 		rest.Concerning(ctx, f.Get("recipient"))
-		facts, err := a.TryMessage(ctx, notify.Channel(f.Get("channel")), strings.TrimSpace(f.Get("recipient")))
+		facts, err := a.TryMessage(ctx, view.CallerOf(ctx), notify.Channel(f.Get("channel")), strings.TrimSpace(f.Get("recipient")))
 		return &made{Facts: facts, Note: "messages.tried"}, err
 	}}
 	return []command{try, {name: "message-again", operation: "ResendMessage", effects: does(effect.None), do: func(ctx context.Context, o *object, _ rest.Form) (*made, error) {
