@@ -42,6 +42,7 @@ type commands struct {
 	Ready     serve.Ready         `cmd:"" help:"Ask the server of a configuration whether it is ready."`
 	Sign      client.Sign         `cmd:"" help:"Sign a file with a key on a running server."`
 	Verify    verify.Command      `cmd:"" help:"Verify the signatures of files offline and explain the result."`
+	Enhance   client.Enhance      `cmd:"" help:"Raise the signatures of files so that they stay valid longer, with a running server or without."`
 	Encrypt   client.Encrypt      `cmd:"" help:"Encrypt files for the owners of certificates, with a running server or without."`
 	Decrypt   client.Decrypt      `cmd:"" help:"Decrypt files with a key on a running server, or with a key from a file."`
 	Card      cardCommand         `cmd:"" help:"Make and open cards: one PDF with a signed document, its marks and its signatures."`
