@@ -23,8 +23,10 @@ type source struct {
 type signRequest struct {
 	files       []*inputFile
 	content     source
-	original    *source // the parameter OriginalDocument, nil if absent
-	kind        string  // Signature.Type
+	name        string      // of content in a container, empty for other signatures
+	more        []inputFile // other files of a container
+	original    *source     // the parameter OriginalDocument, nil if absent
+	kind        string      // Signature.Type
 	parameters  map[string]string
 	certificate string // a number or another identifier
 	pin         []byte // cleared by wipe
@@ -76,10 +78,25 @@ func (r *signRequest) body() (io.Reader, int64, error) {
 	}
 	r.quoted = quoteSecret(r.pin)
 	parts := []source{
-		literal(`{"Content":"`), encoded(r.content),
-		literal(`","Signature":` + strings.TrimSuffix(string(head), "}") + `,"PinCode":`),
-		{bytes.NewReader(r.quoted), int64(len(r.quoted))},
+		literal(`{"Content":"`), encoded(r.content), literal(`",`),
 	}
+	if r.name != "" {
+		name, _ := json.Marshal(r.name) // a string always has a JSON form
+		parts = append(parts, literal(`"Name":`+string(name)+`,"Files":[`))
+		for i, f := range r.more {
+			name, _ := json.Marshal(f.name)
+			head := `{"Name":` + string(name) + `,"Content":"`
+			if i > 0 {
+				head = "," + head
+			}
+			parts = append(parts, literal(head), encoded(f.content), literal(`"}`))
+		}
+		parts = append(parts, literal("],"))
+	}
+	parts = append(parts,
+		literal(`"Signature":`+strings.TrimSuffix(string(head), "}")+`,"PinCode":`),
+		source{bytes.NewReader(r.quoted), int64(len(r.quoted))},
+	)
 	// Parameters are the last field, so that OriginalDocument can be appended.
 	text := `,"Parameters":` + string(parameters) + "}"
 	if r.original == nil {

@@ -27,14 +27,14 @@ import (
 // Sign is the sub-command sign, which requests a signature from a running server. It does not check the
 // values of parameters: the server does, and a newer server may know more of them.
 type Sign struct {
-	Files []string `arg:"" name:"file" help:"Files to sign: documents, their hashes with --hash, or signed messages with --cms-signature-type. Several files are signed in one operation. - for standard input."`
+	Files []string `arg:"" name:"file" help:"Files to sign: documents, their hashes with --hash, or signed messages with --cms-signature-type. Several files are signed in one operation, and with --type asic they become one container. - for standard input."`
 	File  string   `kong:"-"` // one of Files
 
 	Output string `short:"o" placeholder:"FILE" help:"Output file. Default: FILE.sig; NAME.signed.pdf for NAME.pdf if the signature is part of the file; standard output if FILE is -. The file appears only when it is complete."`
 	Force  bool   `help:"Overwrite the output file. Without this flag an existing file is not changed."`
 	JSON   bool   `name:"json" help:"Print JSON instead of text."`
 
-	Type             string            `group:"Signature:" default:"CAdES" help:"Type of the signature: GOST3410 (the bare value), CAdES, CMS, XMLDSig, MSOffice, PDF, or another type of the server; auto takes PDF, MSOffice or XMLDSig if a FILE is such a document, otherwise CAdES. Default: ${default}."`
+	Type             string            `group:"Signature:" default:"CAdES" help:"Type of the signature: GOST3410 (the bare value), CAdES, CMS, XMLDSig, MSOffice, PDF, ASiC (a container with the files and the signature), or another type of the server; auto takes PDF, MSOffice or XMLDSig if a FILE is such a document, otherwise CAdES. Default: ${default}."`
 	Cert             string            `group:"Signature:" default:"0" placeholder:"ID" help:"Number of the certificate; 0 is the default certificate of the user. Default: 0."`
 	Pin              bool              `group:"Signature:" xor:"pin" help:"Ask for the PIN of the key at the terminal."`
 	PinFile          string            `group:"Signature:" xor:"pin" placeholder:"FILE" help:"File with the PIN of the key."`
@@ -69,6 +69,9 @@ func (Sign) Help() string {
 
 // Run checks the flags and files, signs in, sends the request and writes the answer.
 func (s *Sign) Run(c *cli.Console) error {
+	if len(s.Files) > 1 && s.container() {
+		return s.contain(c)
+	}
 	jobs, err := outputs(c, s.Files, s.Output, s.Force, s.JSON, func(name string) (string, error) { return s.outputOf(c.Context, name) })
 	if err != nil {
 		return err
@@ -85,7 +88,7 @@ func (s *Sign) Run(c *cli.Console) error {
 	if err != nil {
 		return err
 	}
-	request := &signRequest{kind: s.Type, certificate: strings.TrimSpace(s.Cert), parameters: parameters}
+	request := &signRequest{name: s.nameIn(s.File), kind: s.Type, certificate: strings.TrimSpace(s.Cert), parameters: parameters}
 	content, closeContent, err := s.open(c, s.File)
 	if err != nil {
 		return err
@@ -118,6 +121,77 @@ func (s *Sign) Run(c *cli.Console) error {
 	return err
 }
 
+// container reports whether all FILEs become files of one container.
+func (s *Sign) container() bool {
+	_, format := app.Formats(&config.Config{}).Named(s.Type)
+	if format == nil || s.extends() {
+		return false
+	}
+	given, err := s.parameters()
+	return err == nil && format.Read(given).Several
+}
+
+// nameIn returns the name of a file in a container, "" for other signatures.
+func (s *Sign) nameIn(file string) string {
+	_, format := app.Formats(&config.Config{}).Named(s.Type)
+	if file == "-" || format == nil || format.Describe().SuffixFor == nil || s.extends() {
+		return ""
+	}
+	return filepath.Base(file)
+}
+
+// contain makes one container of all files.
+func (s *Sign) contain(c *cli.Console) error {
+	s.File = s.Files[0]
+	output := s.Output
+	if output == "" {
+		output = s.defaultOutput()
+	}
+	jobs, err := outputs(c, s.Files[:1], output, s.Force, s.JSON, nil)
+	if err != nil {
+		return err
+	}
+	if s.Original != "" {
+		return errors.New("--original is the document of a message; a container holds its documents")
+	}
+	parameters, err := s.parameters()
+	if err != nil {
+		return err
+	}
+	request := &signRequest{name: s.nameIn(s.File), kind: s.Type, certificate: strings.TrimSpace(s.Cert), parameters: parameters}
+	names := map[string]string{}
+	for i, file := range s.Files {
+		if file == "-" {
+			return errors.New("standard input is read alone, not beside files")
+		}
+		name := s.nameIn(file)
+		if other, twice := names[name]; twice {
+			return fmt.Errorf("%s and %s have the same name in the container; rename one of them", other, file)
+		}
+		names[name] = file
+		info, err := os.Stat(file)
+		if err == nil && !info.Mode().IsRegular() {
+			err = fmt.Errorf("%s is not a regular file; sign it alone", file)
+		}
+		if err != nil {
+			return err
+		}
+		content := source{&lazyFile{name: file}, info.Size()}
+		if i == 0 {
+			request.content = content
+		} else {
+			request.more = append(request.more, inputFile{name: name, content: content})
+		}
+	}
+	cl, pin, err := s.connect(c)
+	if err != nil {
+		return err
+	}
+	request.pin = pin
+	defer request.wipe()
+	return s.exchange(c, cl, request, jobs[0].output)
+}
+
 // confirmable reports whether the file can be sent a second time, in an operation that the user confirms.
 func (s *Sign) confirmable(output string) bool {
 	info, err := os.Stat(s.File)
@@ -129,6 +203,11 @@ func (s *Sign) exchange(c *cli.Console, cl *client, request *signRequest, output
 	bar := cli.NewProgress(c)
 	defer bar.Clear()
 	total := request.content.size
+	for i := range request.more {
+		f := &request.more[i]
+		total = sum(total, f.content.size)
+		f.content.Reader = bar.Reader(f.content.Reader)
+	}
 	if request.original != nil {
 		total = sum(total, request.original.size)
 		request.original.Reader = bar.Reader(request.original.Reader)
@@ -204,7 +283,11 @@ func (s *Sign) defaultOutput() string {
 	_, format := app.Formats(&config.Config{}).Named(s.Type)
 	suffix := ".sig" // of a type that only the server knows
 	if format != nil {
-		suffix = format.Describe().Suffix
+		d := format.Describe()
+		given, err := s.parameters()
+		if suffix = d.Suffix; err == nil && d.SuffixFor != nil {
+			suffix = d.SuffixFor(given)
+		}
 	}
 	if suffix != "" && !s.extends() {
 		return s.File + suffix

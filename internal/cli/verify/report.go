@@ -31,9 +31,17 @@ type Report struct {
 	JudgedAt   time.Time         `json:"judged_at"`           // the time for which certificates were verified
 	Notes      []cli.Sentence    `json:"notes,omitempty"`
 	Findings   []findingReport   `json:"findings,omitempty"` // about the whole file
+	Files      []fileReport      `json:"files,omitempty"`    // of a container
 	Signatures []signatureReport `json:"signatures"`
 
 	verdict sig.Verdict
+}
+
+// fileReport is one file of a container.
+type fileReport struct {
+	Name       string `json:"name"`
+	Size       int64  `json:"size"`       // in bytes
+	Signatures []int  `json:"signatures"` // indexes of those that hold and cover the file unchanged
 }
 
 // signatureReport is one signature.
@@ -126,6 +134,9 @@ func (r *Report) note(format string, args ...any) {
 // fill copies the report of the format.
 func (r *Report) fill(report *sig.Report) {
 	r.Findings = findingReports(report.Findings)
+	for _, f := range report.Files {
+		r.Files = append(r.Files, fileReport{f.Name, f.Size, append([]int{}, f.Signatures...)})
+	}
 	r.Signatures = signatureReports(report.Signatures)
 	r.verdict = report.Verdict()
 	r.Verdict, r.Headlines = r.verdict.String(), report.Headlines()
@@ -227,6 +238,21 @@ func (r *Report) Print(c *cli.Console) error {
 		p.line("", "note: %s", c.Say(n))
 	}
 	p.findings("", r.Findings)
+	for i, f := range r.Files {
+		if i == maxFiles {
+			p.line("", "%d more files", len(r.Files)-i)
+			break
+		}
+		if len(f.Signatures) == 0 {
+			p.line("", "file %s, %d bytes: not covered by any signature", f.Name, f.Size)
+			continue
+		}
+		numbers := make([]string, len(f.Signatures))
+		for i, n := range f.Signatures {
+			numbers[i] = fmt.Sprint(n + 1)
+		}
+		p.line("", "file %s, %d bytes: covered by signature %s", f.Name, f.Size, strings.Join(numbers, ", "))
+	}
 	for _, s := range r.Signatures {
 		p.WriteByte('\n')
 		p.signature(&s, "", "Signature", len(r.Signatures))
@@ -234,6 +260,9 @@ func (r *Report) Print(c *cli.Console) error {
 	_, err := io.WriteString(c.Stdout, p.String())
 	return err
 }
+
+// maxFiles is how many files of a container the text names.
+const maxFiles = 50
 
 type printer struct {
 	strings.Builder

@@ -29,7 +29,7 @@ import (
 // Command is the sub-command verify. It uses only the trusted certificates and revocation lists that
 // the flags name.
 type Command struct {
-	Files []string `arg:"" name:"file" help:"Signed message (CMS or CAdES in DER, BER, PEM or Base64), signed XML, PDF or Office document, or bare signature value. - for standard input."`
+	Files []string `arg:"" name:"file" help:"Signed message (CMS or CAdES in DER, BER, PEM or Base64), signed XML, PDF or Office document, container (ASiC), or bare signature value. - for standard input."`
 
 	Original      string   `placeholder:"FILE" help:"Document of detached or bare signatures. Default for NAME.sig: NAME, if it exists."`
 	Hash          string   `placeholder:"HEX" help:"Hash of the document, in place of --original."`

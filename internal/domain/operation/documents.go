@@ -222,8 +222,11 @@ func (noDocuments) Save(context.Context, document.Description, io.WriterTo) (str
 
 func (noDocuments) Record(context.Context) error { return nil }
 
-// portion is how many documents of an operation are open at the same time.
-const portion = 128
+// Together is how many documents of an operation are open at the same time. More than that are never together in
+// one result.
+const Together = 128
+
+const portion = Together
 
 // Opened is an open document of an operation.
 type Opened struct {

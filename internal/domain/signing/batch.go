@@ -32,6 +32,7 @@ type BatchOrder struct {
 type Item struct {
 	Content  *Intake
 	Original *Intake // nil if there is none
+	Name     string  // of Content in a container
 	Err      error   // a fault of this item: it becomes the outcome, and the other items continue
 
 	// Instead of Content and Original: documents that were stored before.
@@ -96,6 +97,9 @@ func (s *Service) signMany(ctx context.Context, who audit.Principal, o *BatchOrd
 	t, err := s.request(ctx, o.Type, o.Params)
 	if err != nil {
 		return nil, err
+	}
+	if t.one {
+		return nil, fault.New(fault.InvalidSignatureParams, "Container is one, but Documents are signed one by one: send the documents of a container as Files")
 	}
 	by, err := s.signer(ctx, who, o.Snapshot, action, o.Certificate)
 	if err != nil {
@@ -190,6 +194,7 @@ func (s *Service) prepareMany(ctx context.Context, t *request, by *signer, items
 			return outcomes[i].fail(ctx, fault.Newf(fault.ContentRequired, "Documents[%d].Content is missing or empty", i))
 		}
 		w.job = s.job(t, by, item.content(), item.original())
+		w.job.Name = item.Name
 		prepared, err := t.format.Prepare(ctx, w.job)
 		if err != nil {
 			return outcomes[i].fail(ctx, translate(err))

@@ -294,6 +294,7 @@ func (s *Operations) items(ctx context.Context, o *operation.Order, do func(from
 			if it.Err = d.Err; d.Err != nil {
 				continue
 			}
+			it.Name = o.Documents()[from+i].OriginalName
 			it.Content, it.stored = itemOf(d.Document, d.Digests)
 			it.Original, it.storedOriginal = itemOf(d.Original, d.OriginalDigests)
 			if sub, ok := o.Found.(*subject); ok && sub.digests != nil {
@@ -442,6 +443,15 @@ func (s *Operations) propose(ctx context.Context, o *operation.Order) error {
 	sub := o.Found.(*subject)
 	err := s.items(ctx, o, func(from int, items []Item) error {
 		for _, g := range byWay(o.Documents()[from:], items) {
+			if t := sub.requests[g.way]; t.one {
+				if err := oneContainer(o.Documents(), len(sub.requests)); err != nil {
+					return err
+				}
+				if _, err := t.format.Prepare(ctx, s.Signer.containerJob(t, sub.by, o.Documents(), g.items)); err != nil {
+					return translate(err)
+				}
+				continue
+			}
 			outcomes := make([]Outcome, len(g.items))
 			if _, err := s.Signer.prepareMany(ctx, sub.requests[g.way], sub.by, g.items, outcomes); err != nil {
 				return err
@@ -473,6 +483,82 @@ func (s *Operations) propose(ctx context.Context, o *operation.Order) error {
 		err = fault.New(fault.InvalidPIN, reason)
 	}
 	return err
+}
+
+// oneContainer refuses an order whose documents cannot be the files of one container.
+func oneContainer(documents []operation.Document, ways int) error {
+	switch {
+	case ways > 1:
+		return fault.New(fault.InvalidSignatureParams, "Container is one, but the documents are signed in several ways: order the container alone")
+	case len(documents) > operation.Together:
+		return fault.Newf(fault.InvalidParameters, "Container is one, but there are %d documents: at most %d become files of one container", len(documents), operation.Together)
+	}
+	return nil
+}
+
+// containerJob returns the job of one container of documents.
+func (s *Service) containerJob(t *request, by *signer, documents []operation.Document, items []Item) *sig.Job {
+	job := s.job(t, by, items[0].content(), nil)
+	for i := range items {
+		name := documents[i].OriginalName
+		if name == "" {
+			name = fmt.Sprintf("document%d", i+1)
+		}
+		if i == 0 {
+			job.Name = name
+			continue
+		}
+		content := items[i].content()
+		job.Files = append(job.Files, sig.File{Name: name, Document: content, Digests: content.digests()})
+	}
+	return job
+}
+
+// contain makes one container of all documents of the operation. The result belongs to the first document that is
+// stored, or to the first one, and the others name it.
+func (r *signRun) contain(ctx context.Context, t *request, by *signer, indexes []int, items []Item) error {
+	documents := r.run.Documents
+	if err := oneContainer(documents, len(r.plan.ways())); err != nil {
+		return err
+	}
+	if len(indexes) != len(documents) {
+		for i := range documents {
+			if f := documents[i].Fault; f != nil {
+				return operation.OfDocumentAt(i, f) // a container without it would be another one
+			}
+		}
+		return fault.New(fault.InvalidOperation, "the container lacks a document")
+	}
+	for i := range items {
+		if items[i].content() == nil {
+			return operation.OfDocumentAt(i, fault.New(fault.ContentRequired, "the document is empty"))
+		}
+	}
+	job := r.Signer.containerJob(t, by, documents, items)
+	result, v, err := r.Signer.make(ctx, t.format, job, by, r.secret.PIN)
+	if err != nil {
+		return translate(err)
+	}
+	r.Signer.made(t.name, by.certificate.X509.Suite)
+	at := max(0, slices.IndexFunc(documents, func(d operation.Document) bool { return d.OriginalRef != "" }))
+	if err := r.settle(ctx, at, Outcome{Result: result, value: v}, t); err != nil {
+		return err
+	}
+	if f := documents[at].Fault; f != nil {
+		return operation.OfDocumentAt(at, f)
+	}
+	for i := range documents {
+		if i != at {
+			documents[i].RefID, documents[i].Name = documents[at].RefID, documents[at].Name
+			if r.signed != nil {
+				same := *r.signed[at]
+				same.Index = i
+				r.signed[i] = &same
+			}
+		}
+		r.enter(i, by, t, &items[i])
+	}
+	return nil
 }
 
 // signRun is one attempt to sign the documents of an operation.
@@ -602,6 +688,9 @@ func (r *signRun) together(ctx context.Context, how *rule, indexes []int, items 
 	t, by, err := r.with(ctx, how)
 	if err != nil {
 		return err
+	}
+	if t.one {
+		return r.contain(ctx, t, by, indexes, items)
 	}
 	outcomes, err := r.Signer.signItems(ctx, t, by, r.secret.PIN, items)
 	if err != nil {

@@ -22,6 +22,8 @@ type PrepareOrder struct {
 	Type        string
 	Params      map[string]string // without OriginalDocument
 	Document    *Intake
+	Name        string    // of Document in a container
+	Files       []File    // as in SignOrder
 	Original    *Intake   // OriginalDocument; nil if there is none
 	Certificate []byte    // the signer's: DER, PEM, or a PKCS #7 container
 	From        string    // address of a caller without a token, for its quota
@@ -58,6 +60,9 @@ func (s *Service) Prepare(ctx context.Context, who audit.Principal, o *PrepareOr
 	if o.Document.isEmpty() {
 		return nil, fault.New(fault.ContentRequired, "Document is missing or empty: send the document, hash or message as Base64")
 	}
+	if err := s.checkFiles(o.Files); err != nil {
+		return nil, err
+	}
 	t, err := s.request(ctx, o.Type, o.Params)
 	if err != nil {
 		return nil, err
@@ -71,7 +76,7 @@ func (s *Service) Prepare(ctx context.Context, who audit.Principal, o *PrepareOr
 		return nil, err
 	}
 	job := &sig.Job{
-		Document: o.Document, Digests: o.Document.digests(),
+		Document: o.Document, Name: o.Name, Digests: o.Document.digests(), Files: filesOf(o.Files, true),
 		Certificate: cert, Chain: chain,
 		Params: t.params, Request: t.read, TSPAddress: t.address, Time: now, Zone: s.Zone, Evidence: s.Evidence,
 	}

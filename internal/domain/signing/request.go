@@ -24,7 +24,11 @@ type request struct {
 	params  sig.Params   // as received
 	read    *sig.Request // the same, read
 	address string       // of the time-stamp service to use; empty if none is needed
+	one     bool         // all documents become files of one container (Container=one)
 }
+
+// containers are the values of the parameter Container: a signature of its own for each document, or one container of all.
+var containers = []sig.Choice{{Name: "each"}, {Name: "one"}}
 
 // request finds the format of a type and checks type and parameters with the policy.
 func (s *Service) request(ctx context.Context, signatureType string, params map[string]string) (*request, error) {
@@ -34,6 +38,13 @@ func (s *Service) request(ctx context.Context, signatureType string, params map[
 	}
 	t := &request{name: name, format: format, params: params, read: format.Read(params)}
 	if err := t.read.Err(); err != nil {
+		return nil, translate(err)
+	}
+	r := sig.Params(params).Reader()
+	if t.one = r.Enum("Container", containers, "each") == "one"; t.one && !t.read.Several {
+		r.Fault("Container", "is one, but a signature of this type and these parameters covers one document; Type ASiC with ASiCType=E expected")
+	}
+	if err := r.Err(); err != nil {
 		return nil, translate(err)
 	}
 	if err := s.Policy.PermitType(name, t.read.OverHash); err != nil {

@@ -45,12 +45,45 @@ type SignOrder struct {
 	Type        string            // name of a type in Service.Formats, in any letter case, or its number
 	Params      map[string]string // Signature.Parameters without OriginalDocument
 	Content     *Intake           // document, hash or message; nil or empty: content_required
+	Name        string            // of Content in a container
+	Files       []File            // other documents that the signature covers, in a container
 	Original    *Intake           // OriginalDocument; nil if there is none
 	Certificate string            // identifier as text; "" and "0" are the default certificate
 	PIN         string
 	Snapshot    *Snapshot // read when the request came in; nil: one is read when it is needed
 	// Noted gets what the register says of the document, for the audit entry of the request; nil: it is not said.
 	Noted func(detail string)
+}
+
+// File is a document of a container beside the first. The caller closes its Content.
+type File struct {
+	Name    string
+	Content *Intake
+}
+
+// filesOf returns files as a job has them. digested: the format takes digests of whole documents.
+func filesOf(files []File, digested bool) (list []sig.File) {
+	for _, f := range files {
+		one := sig.File{Name: f.Name, Document: f.Content}
+		if digested {
+			one.Digests = f.Content.digests()
+		}
+		list = append(list, one)
+	}
+	return list
+}
+
+// checkFiles refuses too many files, and one without content: a file may be empty, but not missing.
+func (s *Service) checkFiles(files []File) error {
+	if most := s.batchItems(); len(files) > most {
+		return fault.Newf(fault.InvalidParameters, "Files holds %d documents: send at most %d in one request", len(files), most)
+	}
+	for i, f := range files {
+		if f.Content == nil {
+			return fault.Newf(fault.ContentRequired, "Files[%d].Content is missing: send the document as Base64", i)
+		}
+	}
+	return nil
 }
 
 // Keys gives access to the users' keys and certificates.
@@ -181,6 +214,9 @@ func (s *Service) Sign(ctx context.Context, who audit.Principal, o *SignOrder) (
 	if o.Content.isEmpty() {
 		return nil, fault.New(fault.ContentRequired, "Content is missing or empty: send the document, hash or message as Base64")
 	}
+	if err := s.checkFiles(o.Files); err != nil {
+		return nil, err
+	}
 	t, err := s.request(ctx, o.Type, o.Params)
 	if err != nil {
 		return nil, err
@@ -190,6 +226,7 @@ func (s *Service) Sign(ctx context.Context, who audit.Principal, o *SignOrder) (
 		return nil, err
 	}
 	job := s.job(t, by, o.Content, sourceOf(o.Original, nil))
+	job.Name, job.Files = o.Name, filesOf(o.Files, job.Digests != nil)
 	for again := false; ; again = true {
 		result, _, err := s.make(ctx, t.format, job, by, o.PIN)
 		var room *sig.ErrRoom

@@ -49,7 +49,7 @@ func (a *API) signMany(ctx context.Context, docs *documents, list []document, s 
 }
 
 func item(docs *documents, d *document) (signing.Item, error) {
-	var it signing.Item
+	it := signing.Item{Name: string(d.Name)}
 	for _, part := range []struct {
 		from rest.Document
 		to   **signing.Intake

@@ -22,7 +22,8 @@ type signRequest struct {
 	Raw  rest.Raw `header:"CPDSS-OPERATION-PARAMS"`
 	Body struct {
 		Content   rest.Blob
-		Name      rest.Unread // allowed and ignored
+		Name      fileName // in a container
+		Files     []containedFile
 		Documents []document
 		Signature *signature
 	}
@@ -31,8 +32,49 @@ type signRequest struct {
 // document is one item of a batch.
 type document struct {
 	Content         rest.Document
-	Name            rest.Unread // allowed and ignored
+	Name            fileName // in a container
 	OriginalContent rest.Document
+}
+
+// containedFile is a document of a container.
+type containedFile struct {
+	Name    fileName
+	Content rest.Document
+}
+
+// fileName is the name of a document in a container. Clients send it with other signatures too, in any form, and it
+// has no effect there.
+type fileName string
+
+// FromValue implements rest.FromValue.
+func (n *fileName) FromValue(value any) error {
+	text, _ := value.(string)
+	*n = fileName(text)
+	return nil
+}
+
+// openFiles opens the documents of a container. Without Content the first of them takes its place.
+func openFiles(docs *documents, content rest.Source, name fileName, files []containedFile) (first *signing.Intake, of string, more []signing.File, err error) {
+	if content != nil {
+		if first, err = docs.Open(content); err != nil {
+			return nil, "", nil, err
+		}
+	}
+	for i := range files {
+		f := &files[i]
+		if f.Content.Empty() {
+			return nil, "", nil, fault.Newf(fault.ContentRequired, "Files[%d].Content is missing or empty: send the document as Base64", i)
+		}
+		in, err := docs.Open(f.Content)
+		if err != nil {
+			return nil, "", nil, err
+		}
+		more = append(more, signing.File{Name: string(f.Name), Content: in})
+	}
+	if first == nil && len(more) > 0 {
+		return more[0].Content, more[0].Name, more[1:], nil
+	}
+	return first, string(name), more, nil
 }
 
 type signature struct {
@@ -56,7 +98,7 @@ func (a *API) sign(ctx context.Context, docs *documents, r signRequest) (any, er
 	many := len(body.Documents) > 0
 	raw := r.Raw.Present()
 	if rest.Caller(ctx).Confirmation != "" {
-		if many || raw || !body.Content.Empty() {
+		if many || raw || !body.Content.Empty() || len(body.Files) > 0 {
 			return nil, onlyPIN()
 		}
 		return a.signConfirmed(ctx, body.Signature)
@@ -64,11 +106,13 @@ func (a *API) sign(ctx context.Context, docs *documents, r signRequest) (any, er
 	// Package signing refuses an empty document, whatever form it came in. A missing one is refused
 	// here as well, so that this is said before what is wrong with other fields.
 	switch {
-	case raw && (many || !body.Content.Empty()):
-		return nil, fault.New(fault.InvalidParameters, "with the header CPDSS-OPERATION-PARAMS the body is the document: leave Content and Documents out of the header")
+	case raw && (many || !body.Content.Empty() || len(body.Files) > 0):
+		return nil, fault.New(fault.InvalidParameters, "with the header CPDSS-OPERATION-PARAMS the body is the document: leave Content, Files and Documents out of the header")
+	case many && len(body.Files) > 0:
+		return nil, fault.New(fault.InvalidParameters, "Files and Documents are both given: Files are those of one container, Documents are signed one by one")
 	case many && !body.Content.Empty():
 		return nil, fault.New(fault.InvalidParameters, "Content and Documents are both given: send one document as Content, or many as Documents")
-	case !many && !raw && body.Content.Empty():
+	case !many && !raw && body.Content.Empty() && len(body.Files) == 0:
 		return nil, fault.New(fault.ContentRequired, "Content is missing or empty: send the document, hash or message as Base64")
 	case body.Signature == nil:
 		return nil, fault.New(fault.InvalidSignatureParams, "Signature is missing: say at least its Type")
@@ -77,13 +121,17 @@ func (a *API) sign(ctx context.Context, docs *documents, r signRequest) (any, er
 	if many {
 		return a.signMany(ctx, docs, body.Documents, body.Signature)
 	}
-	if raw {
-		return a.signOne(ctx, docs, r.Raw, body.Signature)
+	var content rest.Source
+	switch {
+	case raw:
+		content = r.Raw
+	case !body.Content.Empty():
+		content = body.Content
 	}
-	return a.signOne(ctx, docs, body.Content, body.Signature)
+	return a.signOne(ctx, docs, content, body.Name, body.Files, body.Signature)
 }
 
-func (a *API) signOne(ctx context.Context, docs *documents, content rest.Source, s *signature) (any, error) {
+func (a *API) signOne(ctx context.Context, docs *documents, content rest.Source, name fileName, files []containedFile, s *signature) (any, error) {
 	order := &signing.SignOrder{
 		Type:        string(s.Type),
 		Certificate: string(s.CertificateID),
@@ -92,7 +140,7 @@ func (a *API) signOne(ctx context.Context, docs *documents, content rest.Source,
 		Noted:       func(detail string) { rest.Detail(ctx, detail) },
 	}
 	var err error
-	if order.Content, err = docs.Open(content); err != nil {
+	if order.Content, order.Name, order.Files, err = openFiles(docs, content, name, files); err != nil {
 		return nil, err
 	}
 	if order.Params, order.Original, err = readParameters(docs, a.deps.Signer, "Signature.Parameters", s.Parameters); err != nil {

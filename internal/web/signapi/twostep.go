@@ -18,6 +18,8 @@ import (
 type preSignRequest struct {
 	Body struct {
 		Document        rest.Blob
+		Name            fileName // in a container
+		Files           []containedFile
 		RawCertificate  rest.Blob
 		SignatureType   rest.Text
 		SignatureParams map[string]rest.Blob
@@ -36,7 +38,7 @@ type preSignResponse struct {
 func (a *API) preSign(ctx context.Context, docs *documents, r preSignRequest) (preSignResponse, error) {
 	body := &r.Body
 	var none preSignResponse
-	if body.Document.Empty() { // see sign
+	if body.Document.Empty() && len(body.Files) == 0 { // see sign
 		return none, fault.New(fault.ContentRequired, "Document is missing or empty: send the document, hash or message as Base64")
 	}
 	order := &signing.PrepareOrder{Type: string(body.SignatureType), From: limit.Network(rest.Remote(ctx)), Snapshot: snapshotOf(ctx)}
@@ -44,7 +46,11 @@ func (a *API) preSign(ctx context.Context, docs *documents, r preSignRequest) (p
 	if order.Certificate, err = rawCertificate(body.RawCertificate); err != nil {
 		return none, err
 	}
-	if order.Document, err = docs.Open(body.Document); err != nil {
+	var content rest.Source
+	if !body.Document.Empty() {
+		content = body.Document
+	}
+	if order.Document, order.Name, order.Files, err = openFiles(docs, content, body.Name, body.Files); err != nil {
 		return none, err
 	}
 	if order.Params, order.Original, err = readParameters(docs, a.deps.Signer, "SignatureParams", body.SignatureParams); err != nil {

@@ -11,6 +11,7 @@ import (
 	"tamga/internal/sigtest"
 	"tamga/internal/web/pages/view"
 	"tamga/sig"
+	"tamga/sig/asic"
 	"tamga/sig/cades"
 	"tamga/sig/ooxml"
 	"tamga/sig/pdf"
@@ -21,7 +22,7 @@ import (
 // The ways to sign come from the formats. Those of ours have words in every language, and another one is
 // called what it calls itself.
 func TestWaysToSign(t *testing.T) {
-	forms := sig.Formats{cades.New(), xmldsig.New(), pdf.New(), ooxml.New(), raw.New(), sigtest.MadeUp{}}.Forms()
+	forms := sig.Formats{cades.New(), xmldsig.New(), pdf.New(), asic.New(), ooxml.New(), raw.New(), sigtest.MadeUp{}}.Forms()
 	names := map[string]bool{}
 	for _, f := range forms {
 		if names[f.Name] || f.Type == "" || f.Noun == "" || f.Params[signing.LevelBasic] == nil && f.Name != "madeup" {
