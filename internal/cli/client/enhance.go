@@ -164,12 +164,10 @@ func (e *Enhance) one(c *cli.Console, bar *cli.Progress, j job, level sig.Level,
 	if e.TSA != "" {
 		o.params["TSPAddress"] = e.TSA
 	}
-	head, err := in.Head()
-	if err != nil {
+	formats := app.Formats(&config.Config{})
+	if o.format, err = formats.Recognise(c.Context, in.Document); err != nil {
 		return nil, err
 	}
-	formats := app.Formats(&config.Config{})
-	o.format = formats.Recognise(head, in.Document.Size())
 	if o.format == nil || o.format.Describe().Bare { // a bare value has nothing to know it by
 		return nil, fmt.Errorf("%s is not a signed document; a signed message (CAdES), signed XML or a signed PDF expected", j.name)
 	}

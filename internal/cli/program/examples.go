@@ -91,6 +91,8 @@ var examples = map[string][]string{
 	"tsp list":                    {"tamga tsp list --config tamga.yaml"},
 	"tsp add":                     {"tamga tsp add main https://tsp.example.org/ --config tamga.yaml"},
 	"tsp remove":                  {"tamga tsp remove main --config tamga.yaml"},
+	"trust-list import":           {"tamga trust-list import TSL.xml --config tamga.yaml"},
+	"trust-list show":             {"tamga trust-list show --config tamga.yaml"},
 	"tsp check":                   {"tamga tsp check main --config tamga.yaml"},
 	"gost-tls init":               {"tamga gost-tls init --name sign.example.org --config tamga.yaml"},
 	"gost-tls check":              {"tamga gost-tls check --config tamga.yaml"},
