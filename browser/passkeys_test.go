@@ -128,9 +128,9 @@ func TestPasskeyNumber(t *testing.T) {
 	phone.press(`button[value=passkey]`)
 	phone.wait(`input[name=number]`)
 	phone.check("passkey-number")
-	desk.wait(`strong.number`) // by itself
+	desk.wait(`.number`) // by itself
 	desk.check("passkey-number-shown")
-	number := value[string](desk, `document.querySelector("strong.number").textContent`)
+	number := value[string](desk, `document.querySelector(".number").textContent`)
 	wrong := "00"
 	if number == wrong {
 		wrong = "01"
