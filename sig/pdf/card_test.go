@@ -308,7 +308,8 @@ func TestCardStill(t *testing.T) {
 	data := document{
 		catalog: "/OpenAction " + script + " /AA <</WC " + script + ">> /Outlines 100 0 R /AcroForm <</Fields [105 0 R] /CO [106 0 R] /DA (/F1 0 Tf)>> /Names <</JavaScript <</Names [(a) " + script + "]>>>>",
 		page: "/AA <</O " + script + ">> /Annots [102 0 R 103 0 R 104 0 R 106 0 R 107 0 R <</Type /Annot /Subtype /Link /Rect [1 1 9 9] /A <</S /Launch /F (evil.exe)>>>>" +
-			" <</Type /Annot /Subtype /Link /Rect [1 20 9 29] /A <</S /URI /URI (https://example.org/)>>>>]",
+			" <</Type /Annot /Subtype /Link /Rect [1 20 9 29] /A <</S /URI /URI (https://example.org/)>>>>" +
+			" <</Type /Annot /Subtype /Link /Rect [1 30 9 39] /A <</S /URI /URI (file://host/share)>>>>]",
 		objects: map[int]string{
 			100: "<</Type /Outlines /First 101 0 R /Last 108 0 R /Count 2>>",
 			101: "<</Title (one) /Parent 100 0 R /Next 108 0 R /A " + script + ">>",
@@ -330,7 +331,7 @@ func TestCardStill(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, word := range []string{"JavaScript", "/Launch", "/SubmitForm", "/Rendition", "/AA", "/Screen", "/FileAttachment", "/OpenAction", "hidden.exe"} {
+	for _, word := range []string{"JavaScript", "/Launch", "/SubmitForm", "/Rendition", "/AA", "/Screen", "/FileAttachment", "/OpenAction", "hidden.exe", "file://"} {
 		if bytes.Contains(shown, []byte(word)) {
 			t.Errorf("the pages of the card have %s", word)
 		}

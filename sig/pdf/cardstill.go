@@ -2,7 +2,10 @@
 
 package pdf
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // cardObject is the memory of an object that was looked at, in bytes.
 const cardObject = 48
@@ -279,7 +282,17 @@ func (m *cardMaker) calmed(d dict) (dict, bool) {
 
 // link reports whether an action leads to a page or to an address, and does nothing else.
 func (m *cardMaker) link(action object) bool {
-	d := m.file.resolveDict(action)
-	kind := m.file.resolve(d.get("S"))
-	return (kind == name("GoTo") || kind == name("URI")) && m.file.resolve(d.get("Next")) == nil
+	f := m.file
+	d := f.resolveDict(action)
+	if f.resolve(d.get("Next")) != nil {
+		return false
+	}
+	switch f.resolve(d.get("S")) {
+	case name("GoTo"):
+		return true
+	case name("URI"): // others run scripts, or open files of the reader or of a machine nearby
+		address := strings.ToLower(string(f.textOf(d.get("URI"))))
+		return strings.HasPrefix(address, "https:") || strings.HasPrefix(address, "http:") || strings.HasPrefix(address, "mailto:")
+	}
+	return false
 }
