@@ -16,6 +16,7 @@ import (
 	"tamga/internal/adapter/store/storetest"
 	"tamga/internal/domain/contact"
 	"tamga/internal/domain/directory"
+	"tamga/internal/domain/fault"
 	"tamga/internal/domain/notify"
 	"tamga/internal/domain/session"
 	"tamga/internal/domain/signin"
@@ -155,6 +156,28 @@ func TestSync(t *testing.T) {
 	if x := b.user(t, "renamed"); x.ID != u.ID || x.DisplayName != "Another Name" || x.Group != "Guests" {
 		t.Errorf("%+v", x)
 	}
+}
+
+// TestLookAlikes has entries whose logins look like one of a user, or of each other. The owners of logins are read at once
+// for all entries of a transaction.
+func TestLookAlikes(t *testing.T) {
+	b := newBench(t, storetest.SQLite(t))
+	if _, err := b.Users.Add(t.Context(), user.Account{Login: "pop", Group: "Staff"}); err != nil {
+		t.Fatal(err)
+	}
+	for n := range 4 {
+		b.source.entries = append(b.source.entries, person(n))
+	}
+	b.source.entries[1].Login = "рор" // Cyrillic, as the user
+	b.source.entries[2].Login = "xax"
+	b.source.entries[3].Login = "хах" // Cyrillic, as the entry before
+	changes := b.sync(t, directory.Plan{}, directory.Result{Entries: 4, Added: 2, Refused: 2})
+	for _, c := range changes {
+		if c.Err != nil && !fault.Is(c.Err, fault.DuplicateLogin) {
+			t.Errorf("%s: %v", c.Login, c.Err)
+		}
+	}
+	b.sync(t, directory.Plan{}, directory.Result{Entries: 4, Unchanged: 2, Refused: 2})
 }
 
 // TestVanish has people vanish, come back, and be locked by an operator meanwhile.

@@ -52,7 +52,7 @@ func (s *Service) Register(ctx context.Context, who audit.Principal, r Registrat
 		if u.Group, err = s.groupOf(ctx, who, r.Group); err != nil {
 			return err
 		}
-		if err := s.add(ctx, u, Name{}); err != nil {
+		if err := s.add(ctx, u, Name{}, nil); err != nil {
 			return fault.Rollback(err)
 		}
 		for _, kind := range []IdentifierType{PhoneNumber, Email} {

@@ -274,14 +274,25 @@ func (s *Service) AddAll(ctx context.Context, list []Account, keep bool) (users 
 	users, faults = make([]User, len(list)), make([]error, len(list))
 	var sets []lock.Set
 	var changes []func(ctx context.Context) (bool, error)
+	// The owners of all logins that matter are read at once, by the first change: it runs again if the transaction does. A
+	// statement for each account would make rows that wait to be added together be added one by one.
+	owners := &loginOwners{}
 	for i, a := range list {
 		e, err := s.entry(a)
 		if faults[i] = err; err != nil {
 			continue
 		}
+		e.owner = owners.owner
+		owners.logins = append(owners.logins, lookAlikes(a.Login)...)
 		sets = append(sets, e.locks())
+		first := len(changes) == 0
 		changes = append(changes, func(ctx context.Context) (bool, error) {
 			users[i], faults[i] = User{}, nil
+			if first {
+				if err := owners.read(ctx, s.Batches); err != nil {
+					return false, err
+				}
+			}
 			err := s.enter(ctx, e)
 			_, refused := fault.As(err)
 			var field *FieldError
@@ -304,6 +315,30 @@ func (s *Service) AddAll(ctx context.Context, list []Account, keep bool) (users 
 	return users, faults, s.Batches.Together(ctx, lock.Set{}.And(sets...), keep, changes)
 }
 
+// loginOwners are users by their folded logins.
+type loginOwners struct {
+	logins []string // that may have an owner
+	ids    map[string]string
+}
+
+// read finds the owners, in the transaction of ctx.
+func (o *loginOwners) read(ctx context.Context, store BatchStore) error {
+	o.ids = map[string]string{}
+	list, err := store.UsersByLogins(ctx, o.logins)
+	for _, u := range list {
+		o.ids[FoldLogin(u.Login)] = u.ID
+	}
+	return err
+}
+
+// owner is LoginStore.OwnerOfLogin.
+func (o *loginOwners) owner(_ context.Context, folded string) (string, error) {
+	if id, found := o.ids[folded]; found {
+		return id, nil
+	}
+	return "", ErrNotFound
+}
+
 // Touches returns what must be free for an account, and becomes taken by it. Certificates that
 // Also adds are not in it. It keeps the distinguished name in the account for services with the same
 // naming, so the components must not change after it.
@@ -323,8 +358,9 @@ func (s *Service) Touches(a *Account) lock.Set {
 // entry is an account whose parts are checked.
 type entry struct {
 	Account
-	user User
-	name Name // no values: the first name
+	user  User
+	name  Name      // no values: the first name
+	owner ownerFunc // of logins; nil: as stored
 }
 
 func (s *Service) entry(a Account) (e entry, err error) {
@@ -400,7 +436,7 @@ func (e entry) locks() lock.Set {
 // enter adds the account, in the transaction of ctx. All its errors must roll back.
 func (s *Service) enter(ctx context.Context, e entry) error {
 	id := e.user.ID
-	err := s.add(ctx, e.user, e.name)
+	err := s.add(ctx, e.user, e.name, e.owner)
 	if err == nil && e.Operator {
 		err = noGroup(s.GroupStore.SetOperatorGroups(ctx, id, e.Groups))
 	}
@@ -440,8 +476,11 @@ func FieldOf(field string, n int) string {
 
 // add stores a new user with a name, or with a first name for a name without values. Its
 // faults roll back.
-func (s *Service) add(ctx context.Context, u User, name Name) error {
-	err := inField("login", s.freeLogin(ctx, u.ID, u.Login))
+func (s *Service) add(ctx context.Context, u User, name Name, owner ownerFunc) error {
+	if owner == nil {
+		owner = s.LoginStore.OwnerOfLogin
+	}
+	err := inField("login", s.freeLoginAmong(ctx, u.ID, u.Login, owner))
 	if err == nil {
 		err = s.Store.AddUser(ctx, u, FoldLogin(u.Login))
 	}
@@ -480,11 +519,18 @@ func (s *Service) newID() (string, error) {
 // The fault is invalid_parameters for a login of mixed scripts. LoginStore finds equal
 // logins.
 func (s *Service) freeLogin(ctx context.Context, userID, login string) error {
+	return s.freeLoginAmong(ctx, userID, login, s.LoginStore.OwnerOfLogin)
+}
+
+// ownerFunc is LoginStore.OwnerOfLogin, or the same of a part of the logins.
+type ownerFunc = func(ctx context.Context, folded string) (userID string, err error)
+
+func (s *Service) freeLoginAmong(ctx context.Context, userID, login string, ownerOf ownerFunc) error {
 	if err := checkScript(login); err != nil {
 		return err
 	}
 	for _, other := range lookAlikes(login) {
-		owner, err := s.LoginStore.OwnerOfLogin(ctx, other)
+		owner, err := ownerOf(ctx, other)
 		if err == nil && owner != userID {
 			return ErrDuplicate
 		}
