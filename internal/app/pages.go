@@ -106,6 +106,7 @@ func (s *Services) newPages(trial *pages.Trial, signer *signing.Service, operati
 	}
 	if v != nil {
 		d.Sign.Verifier, d.Sign.Admit, d.Sign.MostVerified, d.Sign.PDF = v, v.admit, v.limit, reportPDF
+		d.Sign.Raiser = signer
 		d.Sign.Asks, d.Sign.Cards = s.Config.Verification.Fetch, cards
 		d.Sign.Reports, d.Sign.ReportLife, d.Sign.Paint = s.reports, s.Config.Pages.Reports, qr.PNG
 	}

@@ -52,3 +52,43 @@ func (s *Service) Enhance(ctx context.Context, who audit.Principal, o *EnhanceOr
 	}
 	return result, nil
 }
+
+// Raises reports whether signatures of a type have higher levels.
+func (s *Service) Raises(signatureType string) bool {
+	_, f := s.Formats.Named(signatureType)
+	_, is := f.(sig.Enhancer)
+	return is
+}
+
+// RaiseOrder asks for a level of the signatures of a file of any format. The caller closes Content and
+// Original.
+type RaiseOrder struct {
+	Content  *Intake // the signed file
+	Original *Intake // document of a detached signature; nil: as it was signed
+	Level    Level
+	Service  string // address of the time-stamp service, empty for the first one
+	Password string // of an encrypted document
+}
+
+// Raise is Enhance for a file whose format is found by its content. Faults are those of Enhance.
+func (s *Service) Raise(ctx context.Context, who audit.Principal, o *RaiseOrder) (Result, error) {
+	format, err := recognised(ctx, s.Formats, o.Content)
+	if err != nil {
+		return nil, err
+	}
+	if format == nil {
+		return nil, fault.New(fault.InvalidContent, "the file is not a signed document: choose a signature, or a file with signatures")
+	}
+	about := format.Describe()
+	kind, param, value, ok := about.Raised(o.Level)
+	if !ok {
+		return nil, fault.Newf(fault.InvalidContent, "signatures of this kind (%s) have no higher levels", about.Noun)
+	}
+	params := map[string]string{param: value, "TSPAddress": o.Service}
+	for _, p := range about.Params {
+		if p.Secret && o.Password != "" {
+			params[p.Name] = o.Password
+		}
+	}
+	return s.Enhance(ctx, who, &EnhanceOrder{Type: kind, Params: params, Document: o.Content, Original: o.Original})
+}

@@ -93,6 +93,10 @@ type SignatureReport struct {
 	Signed    *suite.Digest      `json:"-"` // that a signature covers whose document is missing; nil: it is there
 }
 
+// IsStamp reports whether this is a time stamp of the document. It does not count in the verdict of a file with
+// signatures (see [sig.Report.Verdict]).
+func (r *SignatureReport) IsStamp() bool { return r.Level == sig.LevelDocumentStamp }
+
 // SuiteOf returns the name of the suite whose algorithm a report names, "" if no suite has it.
 func SuiteOf(algorithm string) string {
 	for _, s := range suite.All() {
@@ -129,14 +133,23 @@ type CertificateInfo struct {
 // TypeOf returns a type of signature whose format recognises a file, "" if none does. The
 // value of a bare signature cannot be told from other data, so it is not recognised.
 func (v *Verification) TypeOf(ctx context.Context, content *Intake) (string, error) {
-	if content.isEmpty() {
-		return "", nil
-	}
-	f, err := v.Formats.Recognise(ctx, content)
-	if err != nil || f == nil || f.Describe().Bare {
+	f, err := recognised(ctx, v.Formats, content)
+	if err != nil || f == nil {
 		return "", err
 	}
 	return f.Describe().Types[0].Name, nil
+}
+
+// recognised returns the format of a file, nil if none recognises it.
+func recognised(ctx context.Context, known sig.Formats, content *Intake) (sig.Described, error) {
+	if content.isEmpty() {
+		return nil, nil
+	}
+	f, err := known.Recognise(ctx, content)
+	if err != nil || f == nil || f.Describe().Bare {
+		return nil, err
+	}
+	return f, nil
 }
 
 // Beside reports whether signatures of a type, as TypeOf returns it, can be in a file beside their document.

@@ -82,6 +82,7 @@ type Deps struct {
 	Verifier    Verifier                  // nil: the pages verify nothing
 	Admit       func(remote string) error // refuses an address that verifies too often
 	Cards       Cards                     // nil: the pages make no cards
+	Raiser      Raiser                    // nil: the pages raise no signatures
 	// PDF prints a document for people. It is needed with a Verifier.
 	PDF func(language, title string, at time.Time, lines []Line) ([]byte, error)
 	Now func() time.Time
@@ -127,6 +128,12 @@ func (a *API) Routes() []rest.Route {
 			rest.Handle("POST /verify/report", "ReportByPage", rest.Anyone, a.reportFile).Guarded(a.Admit).AtMost(maxReports).Answering(rest.File{}),
 		)
 		routes = append(routes, a.reportRoutes()...)
+		if a.Raiser != nil {
+			routes = append(routes,
+				view.Handle("GET /enhance", "EnhancePage", rest.SignedIn, a.enhanceForm),
+				rest.HandleDocuments("POST /enhance", "EnhanceByPage", rest.SignedIn, a.Verifier.NewIntake, a.enhance).AtMost(a.MostVerified).Answering(rest.File{}),
+			)
+		}
 	}
 	return append(routes, a.documentRoutes()...)
 }

@@ -32,6 +32,7 @@ type report struct {
 	document int    // place of Document in the upload, -1 without one
 	here     bool   // its files are in the form of the page, which sends them again
 	stored   string // identifier of the stored result that was verified, "" for an upload
+	kind     string // type of signature, as of sent
 }
 
 // signature is one signature of a file.
@@ -104,6 +105,7 @@ type result struct {
 	Here     bool   // the form of the page has its files
 	Card     bool   // a card can be made of the document, of Here or of Ref
 	Ref      string // identifier of the stored result
+	Raise    bool   // the signatures can be raised to a higher level
 	Headline string // the word of the verdict and the cause
 	Sentence string
 	Mend     string

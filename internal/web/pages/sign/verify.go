@@ -99,6 +99,7 @@ func (a *API) verify(ctx context.Context, docs *rest.Documents[*signing.Intake],
 	if err != nil {
 		return nil, err
 	}
+	a.offerRaise(ctx, &v)
 	return a.verifyPage(v).Render(ctx)
 }
 
@@ -294,6 +295,7 @@ func (a *API) VerifyCopies(ctx context.Context, copies []view.Copy) (view.View, 
 	}
 	sortReports(list)
 	v, err := a.results(view.VisitorOf(ctx).Words, list, a.keeps(ctx))
+	a.offerRaise(ctx, &v)
 	return a.verifyPage(v), err
 }
 
@@ -371,14 +373,15 @@ func (a *API) reportOf(f *sent, found []signing.SignatureReport) *report {
 		}
 	}
 	r := newReport(f.name, f.content.Size(), found, a.Now())
-	r.found = found
+	r.found, r.kind = found, f.kind
 	return r
 }
 
 func newReport(name string, size int64, found []signing.SignatureReport, now time.Time) *report {
 	r := &report{Name: name, Size: size, When: now, Verdict: passed, document: -1}
+	signed := slices.ContainsFunc(found, func(v signing.SignatureReport) bool { return v.ID != "" && !v.IsStamp() })
 	for _, v := range found {
-		if verdicts[v.Verdict] > verdicts[r.Verdict] {
+		if verdicts[v.Verdict] > verdicts[r.Verdict] && !(signed && v.IsStamp()) {
 			r.Verdict = v.Verdict
 		}
 		v.Signed = nil
