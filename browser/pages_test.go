@@ -117,6 +117,7 @@ var rows = []row{
 		b.wait(`[data-found] input[name=to]`)
 	}},
 	{name: "encrypted", who: demo, path: "/encrypt", do: encryptFiles},
+	{name: "enhance", who: demo, path: "/enhance"},
 	{name: "decrypt", who: demo, path: "/decrypt"},
 	{name: "decrypt-look", who: demo, path: "/decrypt", do: func(b *tab) {
 		b.attach(`input[name=file]`, "Договор поставки №1.pdf.p7m", "no message")
