@@ -89,6 +89,33 @@ func FuzzVerify(f *testing.F) {
 	})
 }
 
+// FuzzEnhance raises any input to the level with an archive time stamp. What is not refused begins with the
+// input and has a valid time stamp at its end.
+func FuzzEnhance(f *testing.F) {
+	root, signer := party(f)
+	services := sigtest.NewServices(f, root)
+	once := signedBy(f, signer, formDocument(), nil)
+	f.Add(once)
+	f.Add(mustRaise(f, once, "CAdESA", services))
+	f.Add(stampedByHand(f, once, services, suite.SHA256))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		raised, err := raise(data, "CAdESA", services)
+		var document *sig.ErrDocument
+		var params *sig.ErrParams
+		var evidence *sig.ErrEvidence // of an unknown authority
+		if errors.As(err, &document) || errors.As(err, &params) || errors.As(err, &evidence) {
+			return
+		}
+		if err != nil || !bytes.HasPrefix(raised, data) {
+			t.Fatalf("%v: %d bytes of %d", err, len(raised), len(data))
+		}
+		r := verifiedAt(t, raised, services.Now, root)
+		if last := r.Signatures[len(r.Signatures)-1]; !last.IsStamp() || last.Own() != sig.Passed {
+			t.Fatalf("%s", say(r))
+		}
+	})
+}
+
 // FuzzObject reads any object and writes it, so that it is read as the same.
 func FuzzObject(f *testing.F) {
 	for _, s := range []string{"<</A [1 -2.5 (x\\)\\101) <4 1> /N#20a true null 12 0 R]>>", "12 0 R", "[[[", "<</A/B/C>>", "(\r\n\\\r)", "%x\n/"} {

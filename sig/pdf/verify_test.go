@@ -257,7 +257,7 @@ func TestEveryByte(t *testing.T) {
 
 // signedByHand adds a revision with a signature dictionary and an invisible field.
 // message gets the covered bytes.
-func signedByHand(t *testing.T, data []byte, entries string, message func(covered sig.Document) []byte) []byte {
+func signedByHand(t testing.TB, data []byte, entries string, message func(covered sig.Document) []byte) []byte {
 	t.Helper()
 	const room = 4096
 	f := opened(t, data)
@@ -288,12 +288,12 @@ func signedByHand(t *testing.T, data []byte, entries string, message func(covere
 }
 
 // stampedByHand adds a document time stamp with an imprint by a hash function.
-func stampedByHand(t *testing.T, data []byte, services *sigtest.Services, h *suite.Hash) []byte {
+func stampedByHand(t testing.TB, data []byte, services *sigtest.Services, h *suite.Hash) []byte {
 	return stampedByHandWith(t, data, services, h, bytes.Clone)
 }
 
 // stampedByHandWith is stampedByHand with a change of the token.
-func stampedByHandWith(t *testing.T, data []byte, services *sigtest.Services, h *suite.Hash, change func([]byte) []byte) []byte {
+func stampedByHandWith(t testing.TB, data []byte, services *sigtest.Services, h *suite.Hash, change func([]byte) []byte) []byte {
 	return signedByHand(t, data, "/Type /DocTimeStamp /SubFilter /ETSI.RFC3161", func(covered sig.Document) []byte {
 		digest, err := sig.DigestOf(context.Background(), sig.File{Document: covered}, h)
 		if err != nil {

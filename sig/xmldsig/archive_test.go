@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"regexp"
@@ -312,4 +313,31 @@ func TestBrokenArchives(t *testing.T) {
 	if _, err := raiseXML(bytes.Replace(data, []byte("<ds:SignatureValue>"), []byte("<ds:SignatureValue>AAAA"), 1), "LTA", services); err == nil {
 		t.Error("a changed signature is raised")
 	}
+}
+
+// FuzzEnhance raises any input to the level with an archive time stamp. What is not refused has a valid one.
+func FuzzEnhance(f *testing.F) {
+	root := sigtest.Root(f, suite.ECDSAP256)
+	services := sigtest.NewServices(f, root)
+	signer := root.Signer(f, suite.ECDSAP256, "Signer")
+	for _, level := range []string{"BES", "T", "LT", "LTA"} {
+		f.Add(makeXML(f, "XMLEnveloped", level, signer, services))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		raised, err := raiseXML(data, "LTA", services)
+		var document *sig.ErrDocument
+		var params *sig.ErrParams
+		var evidence *sig.ErrEvidence // of an unknown authority
+		if errors.As(err, &document) || errors.As(err, &params) || errors.As(err, &evidence) {
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range checkedXML(t, raised, services.Now, root).Signatures {
+			if n := len(s.TimeStamps); n == 0 || !s.TimeStamps[n-1].Holds() {
+				t.Fatalf("%+v", s)
+			}
+		}
+	})
 }
