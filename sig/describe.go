@@ -73,8 +73,6 @@ type Form struct {
 	// Extends reports that the signature is added to a signed message. The document of the
 	// message may be in another file.
 	Extends bool
-	// Several reports that one signature may cover several files, which are in the signed file then.
-	Several bool
 	// Attachable reports that the document may be in the signed file or beside it
 	// (IsDetached).
 	Attachable bool

@@ -3,6 +3,7 @@
 package sig
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"time"
@@ -89,6 +90,19 @@ type Contained struct {
 	Size int64 // in bytes
 	// Signatures are the indexes of the signatures that hold and cover the file unchanged.
 	Signatures []int
+}
+
+// Opener is a Format whose files hold documents that can be taken out.
+type Opener interface {
+	// Open returns the documents in a file of the format, as Report.Files names them. They are read when they are
+	// written, within the budget of ctx.
+	Open(ctx context.Context, d Document) ([]Opened, error)
+}
+
+// Opened is a document in a container.
+type Opened struct {
+	Name string
+	Result
 }
 
 // Signature is the result for one signature.

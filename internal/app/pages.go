@@ -54,6 +54,11 @@ func (v *verifier) TypeOf(ctx context.Context, content *signing.Intake) (string,
 // Beside implements sign.Verifier.
 func (v *verifier) Beside(kind string) bool { return v.verification.Beside(kind) }
 
+// Contained implements sign.Verifier.
+func (v *verifier) Contained(ctx context.Context, kind string, content *signing.Intake) (list []signing.Contained, err error) {
+	return v.verification.Contained(ctx, kind, content)
+}
+
 // Verify implements sign.Verifier: it waits until it is the turn of the caller.
 func (v *verifier) Verify(ctx context.Context, o *signing.VerifyOrder) ([]signing.SignatureReport, error) {
 	return v.api.Verify(ctx, o)

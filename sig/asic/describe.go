@@ -20,10 +20,10 @@ var description = sig.Description{
 	Kind:  "asic", Noun: "container with signatures", Expected: "a container (ASiC)",
 	Suffix: ".asice", SuffixFor: suffixFor, Extends: extends,
 	Forms: []sig.Form{{
-		Name: "asic", Noun: "container with the files and their signature (ASiC)", Type: "ASiC", Several: true,
+		Name: "asic", Noun: "container with the files and their signature (ASiC)", Type: "ASiC",
 		Params: map[sig.Level]sig.Params{
-			sig.LevelBasic: {"ASiCType": typeNameE}, sig.LevelTime: {"ASiCType": typeNameE, "CADESType": "T"},
-			sig.LevelLongTerm: {"ASiCType": typeNameE, "CADESType": "XLT1"}, sig.LevelArchive: {"ASiCType": typeNameE, "CADESType": "A"},
+			sig.LevelBasic: {"Container": "one"}, sig.LevelTime: {"Container": "one", "CADESType": "T"},
+			sig.LevelLongTerm: {"Container": "one", "CADESType": "XLT1"}, sig.LevelArchive: {"Container": "one", "CADESType": "A"},
 		},
 	}},
 	Recognises: func(head []byte, _ int64) bool { return LooksLikeArchive(head) && !isPackage(head) },

@@ -279,7 +279,13 @@ func (v *verifier) message(f *file) error {
 		return v.unreadable(f, err)
 	}
 	v.inner(f, report)
+	if check.Original == nil && findings == nil {
+		findings = append(findings, finding(codeNoManifest, true, "none of the %d files is the one that the signature covers", len(v.of.files)))
+	}
 	for _, s := range report.Signatures {
+		if check.Original == nil { // the reader cannot supply the document, so the reason of the container is said instead
+			s.Findings = slices.DeleteFunc(s.Findings, func(f sig.Finding) bool { return f.Code == "document-missing" })
+		}
 		if what != "" {
 			s.Covers = what + listOr(namesOf(intact), "of which none is unchanged")
 		}

@@ -158,6 +158,20 @@ func (v *Verification) Beside(kind string) bool {
 	return f != nil && f.Describe().Inspect != nil
 }
 
+// Contained is a document in a container.
+type Contained = sig.Opened
+
+// Contained returns the documents in a container of a type, nil for files of another type. It verifies nothing.
+func (v *Verification) Contained(ctx context.Context, kind string, content *Intake) ([]Contained, error) {
+	_, f := v.Formats.Named(kind)
+	opener, is := f.(sig.Opener)
+	if !is {
+		return nil, nil
+	}
+	list, err := opener.Open(v.bounded(ctx), content)
+	return list, translate(err)
+}
+
 // Verify verifies every signature of a document. Countersignatures follow the signature
 // that they sign. Faults: content_required, invalid_content for a document that is not a
 // signed document of this type, invalid_parameters.

@@ -49,6 +49,8 @@ type Verifier interface {
 	// Beside reports whether signatures of a type can be in a file beside their document; "": no.
 	Beside(kind string) bool
 	Verify(ctx context.Context, o *signing.VerifyOrder) ([]signing.SignatureReport, error)
+	// Contained returns the documents in a container, nil for other files.
+	Contained(ctx context.Context, kind string, content *signing.Intake) ([]signing.Contained, error)
 	// Match finds the documents of detached signatures by their digests; see [signing.Verification.Match].
 	Match(ctx context.Context, signatures [][]signing.SignatureReport, documents []*signing.Intake) ([]int, error)
 	// Digest returns the digest of a document by Streebog-256.

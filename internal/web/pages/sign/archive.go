@@ -37,7 +37,7 @@ func (a *API) downloadAll(ctx context.Context, r struct {
 	}
 	results := 0
 	for _, d := range o.Documents {
-		if d.RefID == "" {
+		if _, is := there[d.RefID]; is || d.RefID == "" { // one container of several documents
 			continue
 		}
 		if results++; results > view.MaxFiles { // each is open until the archive is sent

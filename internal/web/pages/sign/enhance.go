@@ -75,7 +75,7 @@ func (a *API) enhance(ctx context.Context, docs *rest.Documents[*signing.Intake]
 	if err != nil {
 		return rest.File{}, err
 	}
-	signed, order, err := a.raiseOrder(files)
+	signed, order, err := a.raiseOrder(ctx, files)
 	if err != nil {
 		return rest.File{}, err
 	}
@@ -93,12 +93,12 @@ func (a *API) enhance(ctx context.Context, docs *rest.Documents[*signing.Intake]
 }
 
 // raiseOrder finds the signed file among those of a form; the other one is its document.
-func (a *API) raiseOrder(files []sent) (signed *sent, o *signing.RaiseOrder, err error) {
+func (a *API) raiseOrder(ctx context.Context, files []sent) (signed *sent, o *signing.RaiseOrder, err error) {
 	if len(files) == 0 {
 		return nil, nil, fault.New(fault.ContentRequired, "choose the signed file")
 	}
 	for i := range files {
-		if files[i].kind, err = a.Verifier.TypeOf(files[i].content); err != nil {
+		if files[i].kind, err = a.Verifier.TypeOf(ctx, files[i].content); err != nil {
 			return nil, nil, err
 		}
 	}

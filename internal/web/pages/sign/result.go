@@ -23,6 +23,7 @@ type report struct {
 	// Problem is the row of a file that could not be verified, "" for others. Detail is the message of the fault.
 	Problem, Detail string
 	Signatures      []signature
+	Contained       []containedFile // files of a container, which can be taken out
 	// Of a stored report: its number, when it was stored and when it ends.
 	Number        string
 	Stored, Until time.Time
@@ -33,6 +34,13 @@ type report struct {
 	here     bool   // its files are in the form of the page, which sends them again
 	stored   string // identifier of the stored result that was verified, "" for an upload
 	kind     string // type of signature, as of sent
+}
+
+// containedFile is a file of a container.
+type containedFile struct {
+	At   int // place in the container
+	Name string
+	Size int64
 }
 
 // signature is one signature of a file.

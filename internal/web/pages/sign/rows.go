@@ -28,13 +28,13 @@ var rows = []struct {
 		"reference-misplaced", "reference-id-not-unique", "byte-range", "trailing-bytes", "hidden-entry", "covers-no-revision", "covers-part", "part-not-covered",
 		"relationship-not-covered", "relationship-unknown", "reference-missing", "reference-refused", "reference-empty", "reference-failed", "reference-twice",
 		"transform-refused", "transform-malformed", "transform-order", "content-type-missing", "signature-in-fields", "signature-missing", "signature-unreachable",
-		"contents-padding", "signed-properties", "data-object-format",
+		"contents-padding", "signed-properties", "data-object-format", "manifest-missing", "file-not-covered",
 	}},
 	{"revoked", []string{"certificate-revoked"}},
 	{"not_yet", []string{"certificate-not-yet-valid"}},
 	{"broken", []string{
 		"signature-malformed", "structure-broken", "message-malformed", "message-digest-malformed", "message-padding", "signed-attributes-missing", "signature-empty",
-		"unsigned-attribute-malformed", "signing-time-malformed", "signing-time-twice", "digest-algorithm-not-listed", "format-unknown", "office-details-missing",
+		"unsigned-attribute-malformed", "signing-time-malformed", "signing-time-twice", "digest-algorithm-not-listed", "format-unknown", "office-details-missing", "manifest-malformed", "container-kind",
 	}},
 	{"none", []string{"no-signature"}},
 	{"document_needed", []string{"document-missing", "hash-algorithm-mismatch"}},
@@ -48,10 +48,10 @@ var rows = []struct {
 		"certificate-revocation-unknown", "certificate-evidence-unavailable", "certificate-crl-unusable", "certificate-crl-stale", "certificate-ocsp-unusable",
 		"certificate-ocsp-stale", "certificate-ocsp-unknown",
 	}},
-	{"stamp", []string{"time-stamp", "time-stamp-not-checked", "time-stamp-invalid", "time-stamp-added-later", "time-stamp-untrusted", "time-stamps-out-of-order", "archive-time-stamp-lapsed"}},
+	{"stamp", []string{"time-stamp", "time-stamp-not-checked", "time-stamp-invalid", "time-stamp-added-later", "time-stamp-untrusted", "time-stamps-out-of-order", "archive-time-stamp-lapsed", "archive-manifest"}},
 	{"evidence", []string{
 		"long-term-value-broken", "long-term-value-unused", "long-term-evidence-incomplete", "evidence-older-than-time-stamp", "reference-without-value",
-		"references-out-of-step", "reference-not-checked",
+		"references-out-of-step", "reference-not-checked", "evidence-record",
 	}},
 	{"algorithm", []string{
 		"algorithm-unknown", "digest-algorithm-weak", "digest-algorithm-refused", "certificate-algorithm-unsupported", "certificate-algorithm-weak",
@@ -60,7 +60,7 @@ var rows = []struct {
 	{"countersigned", []string{"countersignature", "countersignature-malformed"}},
 	{"later", []string{"later-validation-data", "later-time-stamp"}},
 	{"revoked_later", []string{"certificate-revoked-later"}},
-	{"note", []string{"original-not-compared"}},
+	{"note", []string{"original-not-compared", "mimetype"}},
 }
 
 // rowsOf are the places in rows by code.

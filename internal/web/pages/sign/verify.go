@@ -85,6 +85,9 @@ func (a *API) verify(ctx context.Context, docs *rest.Documents[*signing.Intake],
 	if at, ok := strings.CutPrefix(fields.Get("answer"), "signed."); ok {
 		return a.signedVersion(ctx, files, at, fields.Get("password"))
 	}
+	if at, ok := strings.CutPrefix(fields.Get("answer"), "taken."); ok {
+		return a.takenOut(ctx, files, at)
+	}
 	list, err := a.verifyFiles(ctx, files, fields.Get("password"))
 	if err != nil {
 		return nil, err
@@ -255,6 +258,13 @@ func (a *API) verifyOne(ctx context.Context, f, document *sent, password string)
 		return nil, err
 	}
 	r := a.reportOf(f, found)
+	contained, err := a.Verifier.Contained(ctx, f.kind, f.content)
+	if err != nil {
+		return nil, err
+	}
+	for i := range contained[:min(len(contained), maxContained)] {
+		r.Contained = append(r.Contained, containedFile{i, contained[i].Name, contained[i].Size()})
+	}
 	of := f.content
 	if document != nil {
 		r.Document, of = document.name, document.content
@@ -325,6 +335,28 @@ func (a *API) signedVersion(ctx context.Context, files []sent, at, password stri
 		return rest.File{}, fault.New(fault.InvalidContent, "the file has no signed version besides the present one")
 	}
 	return rest.File{Content: section{io.NewSectionReader(f.content, 0, size)}, Name: versionName(view.VisitorOf(ctx).Words, f.name), Type: "application/pdf"}, nil
+}
+
+// maxContained is how many files of a container the page offers.
+const maxContained = 200
+
+// takenOut returns a file of a container. at is the place of the container and that of the file in it.
+func (a *API) takenOut(ctx context.Context, files []sent, at string) (rest.File, error) {
+	gone := fault.New(fault.InvalidParameters, "choose the container again")
+	of, which, _ := strings.Cut(at, ".")
+	i, err := strconv.Atoi(of)
+	n, wrong := strconv.Atoi(which)
+	if err != nil || wrong != nil || i < 0 || i >= len(files) {
+		return rest.File{}, gone
+	}
+	list, err := a.Verifier.Contained(ctx, files[i].kind, files[i].content)
+	if err != nil {
+		return rest.File{}, err
+	}
+	if n < 0 || n >= len(list) {
+		return rest.File{}, gone
+	}
+	return rest.File{Content: list[n], Name: rest.FileName(path.Base(list[n].Name)), Type: "application/octet-stream"}, nil
 }
 
 // section is the beginning of a file.

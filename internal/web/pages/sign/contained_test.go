@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sign_test
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"tamga/internal/tamgatest"
+	"tamga/internal/tamgatest/pagetest"
+)
+
+// TestContainerPages signs several files as one container, verifies it and takes its files out.
+func TestContainerPages(t *testing.T) {
+	t.Parallel()
+	b := pagetest.New(t, tamgatest.Start(t))
+	b.Header.Set("Accept-Language", "ru")
+	b.SignIn("/start", b.Site.Dev.User.Login, b.Site.Dev.User.Password)
+	b.Shows(b.Get("/sign"), "Один контейнер с файлами и их подписью (ASiC)")
+	file := func(name, content string) pagetest.File {
+		return pagetest.File{Field: "file", Name: name, Content: content}
+	}
+	p := b.Shows(b.Upload("/sign", map[string]string{"certificate": "1", "format": "asic", "level": "stamped"}, file("договор.txt", "Привет"), file("b.txt", "second")), "договор.txt.asice")
+	refs := map[string]bool{}
+	for _, m := range regexp.MustCompile(`href="/signed/document/([0-9a-f-]{36})"`).FindAllStringSubmatch(p.Text, -1) {
+		refs[m[1]] = true
+	}
+	if len(refs) != 1 {
+		t.Fatalf("two files gave %d containers", len(refs))
+	}
+	var container string
+	for ref := range refs {
+		container = b.Shows(b.Get("/signed/document/" + ref)).Text
+	}
+	visitor := pagetest.New(t, b.Site)
+	visitor.Header.Set("Accept-Language", "ru")
+	sent := file("договор.txt.asice", container)
+	visitor.Shows(visitor.Upload("/verify", nil, sent), "<h1>Подпись действительна</h1>", "Файлы в контейнере", "договор.txt", `value="taken.0.1"`)
+	for i, want := range []string{"Привет", "second"} {
+		one := visitor.Shows(visitor.Upload("/verify", map[string]string{"answer": "taken.0." + string(rune('0'+i))}, sent))
+		if d := one.Header.Get("Content-Disposition"); one.Text != want || !strings.HasPrefix(d, "attachment") {
+			t.Errorf("file %d: %q, %s", i, one.Text, d)
+		}
+	}
+	for _, wrong := range []string{"taken.0.2", "taken.1.0", "taken.0", "taken.-1.0", "taken.x.y"} {
+		visitor.Is(visitor.Upload("/verify", map[string]string{"answer": wrong}, sent), 400)
+	}
+	at := strings.Index(container, "second")
+	changed := container[:at] + "sekond" + container[at+6:]
+	if page := visitor.Upload("/verify", nil, file("changed.asice", changed)); strings.Contains(page.Text, "<h1>Подпись действительна</h1>") {
+		t.Error("a changed container passes")
+	}
+}
