@@ -148,7 +148,7 @@ func (v *verifier) stamp(f *file, token *tsp.Token) (*stamped, error) {
 		s.out.Scheme, _ = token.Message.Signers[0].Scheme() // CheckSignature found one signer and used its scheme
 	}
 	s.out.TimeStamps = []sig.TimeStamp{ts}
-	if ts.Holds() {
+	if s.out.Holds() {
 		s.covers = all
 	}
 	return s, nil

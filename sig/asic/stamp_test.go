@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package asic_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"tamga/internal/sigtest"
+	"tamga/pki/suite"
+	"tamga/pki/x509gost"
+	"tamga/sig"
+	"tamga/sig/asic"
+)
+
+// stampOf returns a time stamp over a text.
+func stampOf(t testing.TB, services *sigtest.Services, text string) string {
+	t.Helper()
+	v, err := services.TimeStamp(context.Background(), "", suite.SHA256.Digest([]byte(text)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(v.Token().Raw)
+}
+
+// asZip returns the entries of a container as entries to write.
+func asZip(t testing.TB, container []byte) (all []sigtest.ZipEntry) {
+	for _, e := range entries(t, container) {
+		all = append(all, sigtest.ZipEntry{Name: e.name, Content: e.content, Store: e.method == 0})
+	}
+	return all
+}
+
+// A time stamp over the file of ASiC-S, or over a list of ASiC-E, is a row of its own. It fails if it is of something
+// else.
+func TestTimeStampAlone(t *testing.T) {
+	root := sigtest.Root(t, suite.ECDSAP256)
+	services := sigtest.NewServices(t, root)
+	list := listOf("META-INF/timestamp.tst", suite.SHA256, [2]string{"a", "first"}, [2]string{"b", "second"})
+	single := []sigtest.ZipEntry{{Name: "mimetype", Content: mimeS, Store: true}, {Name: "a", Content: "first"}, {Name: "META-INF/timestamp.tst", Content: stampOf(t, services, "first")}}
+	several := []sigtest.ZipEntry{
+		{Name: "mimetype", Content: mimeE, Store: true}, {Name: "a", Content: "first"}, {Name: "b", Content: "second"},
+		{Name: "META-INF/ASiCManifest.xml", Content: list}, {Name: "META-INF/timestamp.tst", Content: stampOf(t, services, list)},
+	}
+	change := func(entries []sigtest.ZipEntry, name, content string) []sigtest.ZipEntry {
+		return edited(entries, name, func(e *sigtest.ZipEntry) { e.Content = content })
+	}
+	for _, c := range []struct {
+		name    string
+		entries []sigtest.ZipEntry
+		want    string
+	}{
+		{"a file", single, "passed : a[0]"},
+		{"a list", several, "passed : a[0] b[0]"},
+		{"another file", change(single, "a", "First"), "failed covers-part digest-mismatch file-not-covered: a[]"},
+		{"another file of the list", change(several, "b", "Second"), "failed covers-part digest-mismatch file-not-covered: a[] b[]"},
+		{"another list", change(several, "META-INF/ASiCManifest.xml", listOf("META-INF/timestamp.tst", suite.SHA256, [2]string{"a", "first"})), "failed covers-part digest-mismatch file-not-covered: a[] b[]"},
+		{"no list", without(several, "META-INF/ASiCManifest.xml"), "indeterminate covers-part file-not-covered manifest-missing: a[] b[]"},
+		{"no token", change(single, "META-INF/timestamp.tst", "x"), "failed signature-malformed: a[]"},
+	} {
+		r := verified(t, root, sigtest.Zip(c.entries, ""))
+		if got := describe(r); got != c.want {
+			t.Errorf("%s:\n got %s\nwant %s", c.name, got, c.want)
+		}
+		if len(r.Signatures) == 1 && r.Signatures[0].Level != "DocTimeStamp" {
+			t.Errorf("%s: level %s", c.name, r.Signatures[0].Level)
+		}
+	}
+}
+
+// An archive time stamp over a list with a signature proves when the signature existed and makes it an archive level.
+// A broken one is left out and named, and so is one of another list.
+func TestArchiveTimeStamp(t *testing.T) {
+	root := sigtest.Root(t, suite.ECDSAP256)
+	signer := root.Signer(t, suite.ECDSAP256, "Signer")
+	services := sigtest.NewServices(t, root)
+	m := mode{"E", "CAdES"}
+	made := func(level string) []sigtest.ZipEntry {
+		job := m.job("CADESType", level, "TSPAddress", "http://tsp")
+		job.Evidence = services
+		return asZip(t, sigtest.Make(t, asic.New(), signer, job))
+	}
+	over := func(all []sigtest.ZipEntry) string {
+		var files [][2]string
+		for _, e := range all[1:] {
+			files = append(files, [2]string{strings.ReplaceAll(strings.ReplaceAll(e.Name, "%", "%25"), "&", "%26"), e.Content})
+		}
+		return listOf("META-INF/timestamp001.tst", suite.SHA256, files...)
+	}
+	archived := func(all []sigtest.ZipEntry) []sigtest.ZipEntry {
+		list := over(all)
+		return append(slices.Clone(all), sigtest.ZipEntry{Name: "META-INF/ASiCArchiveManifest001.xml", Content: list},
+			sigtest.ZipEntry{Name: "META-INF/timestamp001.tst", Content: stampOf(t, services, list)})
+	}
+	basic, long := archived(made("BES")), archived(made("XLT1"))
+	at := func(container []byte, when time.Time) *sig.Report {
+		t.Helper()
+		r, err := asic.New().Verify(context.Background(), &sig.Check{Document: sigtest.Document(container), Roots: []*x509gost.Certificate{root.Certificate}, At: when})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	r := at(sigtest.Zip(long, ""), sigtest.Time)
+	if s := r.Signatures[0]; !r.Passed() || len(r.Signatures) != 1 || s.Level != "A" || s.TimeStamps[len(s.TimeStamps)-1].Kind != "archive" {
+		t.Fatalf("%s, %+v", describe(r), r.Signatures)
+	}
+	// The certificate of the signer ends, and the time stamp proves that the signature is older.
+	late := signer.Certificate.NotAfter.Add(time.Hour)
+	if r := at(sigtest.Zip(basic, ""), late); r.Signatures[0].BestTime.After(signer.Certificate.NotAfter) || r.Signatures[0].Level != "BES" {
+		t.Errorf("%s, best time %s", describe(r), r.Signatures[0].BestTime)
+	}
+	if r := at(sigtest.Zip(basic[:len(basic)-2], ""), late); r.Passed() {
+		t.Error("a signature of an ended certificate passes without a time stamp")
+	}
+	// Broken time stamps.
+	for name, change := range map[string]func(*sigtest.ZipEntry){
+		"META-INF/timestamp001.tst":           func(e *sigtest.ZipEntry) { e.Content = stampOf(t, services, "another list") },
+		"META-INF/ASiCArchiveManifest001.xml": func(e *sigtest.ZipEntry) { e.Content = strings.Replace(e.Content, "<asic:SigR", " <asic:SigR", 1) },
+	} {
+		r := at(sigtest.Zip(edited(long, name, change), ""), sigtest.Time)
+		if !r.Passed() || r.Signatures[0].Level != "XLT1" || !slices.Contains(r.Headlines(), "an invalid time stamp was left out") {
+			t.Errorf("%s: %s at level %s, %q", name, describe(r), r.Signatures[0].Level, r.Headlines())
+		}
+		if r := at(sigtest.Zip(edited(basic, name, change), ""), late); r.Passed() {
+			t.Errorf("%s: a broken time stamp proves a time", name)
+		}
+	}
+	// A signature that was changed after the stamp is not covered by it.
+	other := made("BES")
+	mixed := edited(basic, "META-INF/signature001.p7s", func(e *sigtest.ZipEntry) { e.Content = detached(t, signer, other[4].Content) })
+	if r := at(sigtest.Zip(mixed, ""), late); r.Passed() || !r.Signatures[0].BestTime.Equal(late) {
+		t.Errorf("another signature: %s, best time %s", describe(r), r.Signatures[0].BestTime)
+	}
+	// One more signature in ASiC-S would break an archive time stamp over the entry.
+	single := mode{"S", "CAdES"}
+	covered := archived(asZip(t, sigtest.Make(t, asic.New(), signer, single.job())))
+	_, err := sigtest.Try(t, asic.New(), signer, &sig.Job{Document: sigtest.Document(sigtest.Zip(covered, "")), Params: sig.Params{"CmsSignatureType": "Cosign"}})
+	if !strings.Contains(refusal(err), "archive time stamp") {
+		t.Errorf("a covered entry was changed: %v", err)
+	}
+}
