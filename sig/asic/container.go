@@ -180,7 +180,7 @@ func (c *container) readKind(ctx context.Context) error {
 func (c *container) find(uri string) (*file, string) {
 	switch {
 	case uri == "":
-		return nil, "names no file"
+		return nil, "is empty; the name of a file expected"
 	case strings.HasPrefix(uri, "/") || strings.Contains(uri, "://"):
 		return nil, "leads out of the container; the name of a file from its top expected"
 	}
@@ -199,5 +199,5 @@ func (c *container) find(uri string) (*file, string) {
 			return f, ""
 		}
 	}
-	return nil, "names a file that the container does not have"
+	return nil, "is not in the container"
 }

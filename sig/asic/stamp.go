@@ -122,7 +122,7 @@ func (v *verifier) stamp(f *file, token *tsp.Token) (*stamped, error) {
 		}
 	}
 	if ofArchive && !archive && !ts.Holds() {
-		v.report.Findings = append(v.report.Findings, sig.StampLeftOut(codeArchive, ts.Findings[0].Text))
+		v.report.Findings = append(v.report.Findings, sig.StampLeftOut(codeArchive, brokenBy(ts.Findings)))
 		return nil, nil
 	}
 	if archive {

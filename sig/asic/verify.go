@@ -403,11 +403,22 @@ func (v *verifier) archive(f *file, s *sig.Signature) {
 		s.TimeStamps = append(s.TimeStamps, ts)
 		switch {
 		case !ts.Holds():
-			s.Findings = append(s.Findings, sig.StampLeftOut(codeTimeStamp, "the archive time stamp over the signature is invalid: "+ts.Findings[0].Text))
+			s.Findings = append(s.Findings, sig.StampLeftOut(codeTimeStamp, "the archive time stamp over the signature is invalid: "+brokenBy(ts.Findings)))
 		case ts.Passed() && slices.Contains(longTerm, s.Level):
 			s.Level = "A"
 		}
 	}
+}
+
+// brokenBy returns the text of the finding by which a time stamp does not hold.
+func brokenBy(findings []sig.Finding) string {
+	for _, f := range findings {
+		one := sig.TimeStamp{Findings: []sig.Finding{f}}
+		if !one.Holds() {
+			return f.Text
+		}
+	}
+	return ""
 }
 
 // longTerm are the levels that an archive time stamp over the signature makes an archive level.
