@@ -6,6 +6,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -148,6 +149,25 @@ func TestContainers(t *testing.T) {
 		t.Fatalf("%+v", done.Result)
 	}
 	judged("operation.asice", done.Result.ProcessedDocuments[0].Content, 1, all)
+	// The container of stored documents is stored, and each document names it, even beside one that was sent.
+	mixed := []object{inline[0], {"RefId": c.upload("b.txt", []byte("second"))}, {"RefId": c.upload("sub/c.txt", []byte("third")), "ContentInfo": "sub/c.txt"}}
+	before := c.stored()
+	held := c.operation(object{"BinaryData": mixed, "Signature": signature("Container", "one")})
+	if n := c.stored(); n != before+1 {
+		t.Errorf("one container stored %d documents", n-before)
+	}
+	for i, d := range held.Result.ProcessedDocuments {
+		if d.RefID == nil || *d.RefID != *held.Result.ProcessedDocuments[0].RefID || d.Content != nil || d.ContentInfo == nil {
+			t.Fatalf("document %d: %+v", i, d)
+		}
+	}
+	judged("stored.asice", c.content(held.Result.ProcessedDocuments[0].RefID.String()), 1, all)
+	c.refusal("object_not_found", object{"BinaryData": []object{inline[0], {"RefId": "5a0f1d7e-9a50-4b7e-8f0e-0d4f2c6b7a02"}}, "Signature": signature("Container", "one")})
+	many := make([]object, 129)
+	for i := range many {
+		many[i] = object{"Content": []byte("x"), "ContentInfo": fmt.Sprint(i)}
+	}
+	c.refusal("invalid_parameters", object{"BinaryData": many, "Signature": signature("Container", "one")})
 	each := c.operation(object{"BinaryData": inline, "Signature": signature("ASiCType", "S")})
 	judged("each.asics", each.Result.ProcessedDocuments[2].Content, 1, map[string]string{"sub/c.txt": "third"})
 	c.refusal("invalid_signature_params", object{"BinaryData": inline, "Signature": signature("Container", "one", "ASiCType", "S")})
