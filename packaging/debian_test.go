@@ -120,7 +120,8 @@ func TestDebianInstalled(t *testing.T) {
 	if release == "" {
 		t.Skip("set TAMGA_TEST_RELEASE_DIR to the directory of release.sh 1.2.3; TestRelease does the same with its own release")
 	}
-	tryDebian(t, release)
+	t.Run("systemd", func(t *testing.T) { trySystemd(t, release+"/tamga_1.2.3_amd64.deb") })
+	t.Run("Debian", func(t *testing.T) { tryDebian(t, release) })
 	if older := os.Getenv("TAMGA_TEST_OLDER_PACKAGE"); older != "" {
 		tryUpgrade(t, older, release+"/tamga_1.2.3_amd64.deb")
 	}
