@@ -17,7 +17,6 @@ import (
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/signing"
 	"tamga/internal/web/rest"
-	"tamga/sig"
 )
 
 // Docs describes the operations of this surface for people; see
@@ -205,7 +204,7 @@ type signatureInfo struct {
 	Quality *qualityInfo
 }
 
-// qualityInfo is what the list of accredited authorities says; see sig.Quality.
+// qualityInfo is what the list of accredited authorities says; see signing.Quality.
 type qualityInfo struct {
 	Qualified                      bool
 	Code, Text                     string
@@ -215,7 +214,7 @@ type qualityInfo struct {
 	ListDate                       string
 }
 
-func qualityOf(q *sig.Quality) *qualityInfo {
+func qualityOf(q *signing.Quality) *qualityInfo {
 	if q == nil {
 		return nil
 	}
