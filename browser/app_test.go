@@ -233,7 +233,10 @@ func TestApp(t *testing.T) {
 	b.open(strings.TrimPrefix(to, s.URL))
 	b.see("contract.txt")
 	b.press(`button[value=passkey]`)
-	b.wait(`[data-passkey-start]`)
+	b.wait(`input[name=number]`) // which the page at the desk shows
+	desk.open(at)
+	desk.wait(`.number`)
+	b.fill(`input[name=number]`, value[string](desk, `document.querySelector(".number").textContent`))
 	b.press(`[data-passkey-start]`)
 	b.wait(`main a[href^="/signed/document/"]`)
 	desk.open(at)
