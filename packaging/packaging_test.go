@@ -590,8 +590,8 @@ func TestRelease(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if size := info.Size(); size > 60<<20 {
-			t.Errorf("%s has %d bytes, want at most 60 MiB", target, size)
+		if size := info.Size(); size > 64<<20 {
+			t.Errorf("%s has %d bytes, want at most 64 MiB", target, size)
 		}
 		bom, err := os.ReadFile(strings.TrimSuffix(program, ".exe") + ".cdx.json")
 		if err != nil {
