@@ -121,3 +121,23 @@ func TestWeakHash(t *testing.T) {
 		t.Error("SHA-256 is weak")
 	}
 }
+
+// A time stamp of the document that does not hold fails a file only if the file has nothing else: the signatures that it
+// covers were judged without it.
+func TestVerdictOfDocumentStamps(t *testing.T) {
+	good := sig.Signature{Level: "LT", Signer: &x509gost.Certificate{}, Chain: []*x509gost.Certificate{{}}}
+	bad := sig.Signature{Level: sig.LevelDocumentStamp, Findings: []sig.Finding{{Code: "message-digest-mismatch", Indication: sig.HashFailure}}}
+	for name, c := range map[string]struct {
+		signatures []sig.Signature
+		want       sig.Verdict
+	}{
+		"beside a signature": {[]sig.Signature{good, bad}, sig.Passed},
+		"alone":              {[]sig.Signature{bad}, sig.Failed},
+		"without a path":     {[]sig.Signature{{Level: sig.LevelDocumentStamp}}, sig.Indeterminate},
+		"a bad signature":    {[]sig.Signature{{Level: "BES", Findings: bad.Findings}, {Level: sig.LevelDocumentStamp}}, sig.Failed},
+	} {
+		if got := (&sig.Report{Signatures: c.signatures}).Verdict(); got != c.want {
+			t.Errorf("%s: %v; want %v", name, got, c.want)
+		}
+	}
+}

@@ -56,7 +56,7 @@ type signatureReport struct {
 	// Trusted reports whether this certificate leads to a trusted root and no certificate on the
 	// path is rejected.
 	Trusted        bool                `json:"trusted"`
-	Level          string              `json:"level"`           // raw, CMS, BES, T, XLT1, A or XMLDSig
+	Level          string              `json:"level"`           // raw, CMS, BES, T, LT, XLT1, A, LTA or XMLDSig; DocTimeStamp for a time stamp of the document
 	Suite          string              `json:"suite,omitempty"` // gost2012-256 and so on
 	Hash           string              `json:"hash,omitempty"`
 	Covers         string              `json:"covers,omitempty"`       // in words, such as "the attached document, 15 bytes"
