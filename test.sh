@@ -298,17 +298,20 @@ if [ -n "$full" ] && [ -e /usr/lib/wine/wine64 ]; then
 fi
 
 # A number of inputs, not a time: Go sometimes reports the end of a time limit as a finding.
-: "${FUZZTIME:=$([ -n "$full" ] && echo 5000x || echo 500x)}"
+: "${FUZZTIME:=$([ -n "$full" ] && echo 5000x || echo 200x)}"
 echo "== fuzz targets, $FUZZTIME each"
-# One build for each package: linking again for each target takes longer than its inputs.
+# One build for each package, two at a time: a linker uses one processor, and takes longer than the inputs of a target.
 fuzz="$TAMGA_TEST_COST/fuzz"
 mkdir "$fuzz"
-for dir in $(grep -l '^func Fuzz' $(git ls-files '*_test.go') | xargs -n1 dirname | sort -u); do
-  go test -c -fuzz=. -o "$fuzz/test" "./$dir"
-  for target in $("$fuzz/test" -test.list '^Fuzz' | sort -u); do
+targets=$(grep -l '^func Fuzz' $(git ls-files '*_test.go') | xargs -n1 dirname | sort -u)
+xargs -P 2 -I{} sh -c 'go test -c -fuzz=. -o "$0/$(echo {} | tr / .).test" ./{}' "$fuzz" <<<"$targets"
+for dir in $targets; do
+  test="$fuzz/${dir//\//.}.test"
+  for target in $("$test" -test.list '^Fuzz' | sort -u); do
     echo "$dir $target"
-    (cd "$dir" && "$judges/bin/testcost" run "$fuzz/test" -test.run '^$' -test.fuzz "^$target\$" -test.fuzztime "$FUZZTIME" \
+    (cd "$dir" && "$judges/bin/testcost" run "$test" -test.run '^$' -test.fuzz "^$target\$" -test.fuzztime "$FUZZTIME" \
       -test.fuzzminimizetime 10x -test.fuzzcachedir "$fuzz/cache") >"$fuzz/log" 2>&1 || { cat "$fuzz/log"; exit 1; }
   done
+  rm "$test"
 done
 passed=1
