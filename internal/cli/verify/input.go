@@ -44,7 +44,7 @@ func (in *signedInput) recognise(ctx context.Context, path string, known sig.For
 		if size == 0 {
 			other = "empty"
 		}
-		return fmt.Errorf("%s is %s: %s expected", path, other, known.Expected())
+		return &unsigned{fmt.Sprintf("%s is %s: %s expected", path, other, known.Expected())}
 	}
 	if inspect := in.format.Describe().Inspect; inspect != nil {
 		if in.contents, err = inspect(in.Document); err != nil {

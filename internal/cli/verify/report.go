@@ -264,6 +264,30 @@ func (r *Report) Print(c *cli.Console) error {
 // maxFiles is how many files of a container the text names.
 const maxFiles = 50
 
+// printLine writes the verdict in one line, with the reason of each signature that did not pass below it.
+func (r *Report) printLine(c *cli.Console) error {
+	p := &printer{console: c}
+	p.line("", "%s: %s", r.File, p.headline(r.Verdict, r.Headlines))
+	wrong := func(findings []findingReport) {
+		for _, f := range findings {
+			if f.Verdict != "" && f.Verdict != sig.Passed.String() {
+				p.findings("  ", []findingReport{f})
+			}
+		}
+	}
+	wrong(r.Findings)
+	var each func(list []signatureReport)
+	each = func(list []signatureReport) {
+		for i := range list {
+			wrong(list[i].Findings)
+			each(list[i].Countersigners)
+		}
+	}
+	each(r.Signatures)
+	_, err := io.WriteString(c.Stdout, p.String())
+	return err
+}
+
 type printer struct {
 	strings.Builder
 	console *cli.Console

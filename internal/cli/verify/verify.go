@@ -29,7 +29,7 @@ import (
 // Command is the sub-command verify. It uses only the trusted certificates and revocation lists that
 // the flags name.
 type Command struct {
-	Files []string `arg:"" name:"file" help:"Signed message (CMS or CAdES in DER, BER, PEM or Base64), signed XML, PDF or Office document, container (ASiC), or bare signature value. - for standard input."`
+	Files []string `arg:"" name:"file" help:"Signed message (CMS or CAdES in DER, BER, PEM or Base64), signed XML, PDF or Office document, container (ASiC), or bare signature value. - for standard input. Of a folder, all files with signatures in it and below it."`
 
 	Original      string   `placeholder:"FILE" help:"Document of detached or bare signatures. Default for NAME.sig: NAME, if it exists."`
 	Hash          string   `placeholder:"HEX" help:"Hash of the document, in place of --original."`
@@ -70,6 +70,9 @@ func (v *Command) Run(c *cli.Console) error {
 	if err != nil && !v.JSON { // the flags are wrong for every file
 		complain(c, err)
 		return ExitUnreadable
+	}
+	if err == nil && v.folders() {
+		return v.runFolders(c, known, common)
 	}
 	worst := 0
 	for i, file := range v.Files {
@@ -142,6 +145,7 @@ type Common struct {
 	list        *trustlist.List // nil without --trust-list
 	notes       []cli.Sentence
 	asksNothing bool // the person is asked for no password
+	silent      bool // files of folders: no line of progress for each, and files without signatures are errUnsigned
 }
 
 // Common checks the flags and reads the files that they name.
@@ -221,7 +225,10 @@ func (v *Command) Judge(c *cli.Console, known sig.Formats, common *Common, file 
 	check := common.check // the format gets its own
 	r := &Report{File: display(file), JudgedAt: check.At.UTC(), Notes: slices.Clone(common.notes)}
 
-	bar := cli.NewProgress(c)
+	var bar *cli.Progress
+	if !common.silent {
+		bar = cli.NewProgress(c)
+	}
 	defer bar.Clear()
 	in, err := openSigned(c.Context, file, c.Stdin, known, bar)
 	if err != nil {
@@ -230,6 +237,9 @@ func (v *Command) Judge(c *cli.Console, known sig.Formats, common *Common, file 
 	defer in.Close()
 	check.Document = in.Document
 	about := in.format.Describe()
+	if common.silent && about.Bare && check.Certificate == nil { // any file of a certain size is such a value
+		return nil, errUnsigned
+	}
 	r.Format, r.noun, r.Notes = about.Kind, cli.Word(about.Noun), append(r.Notes, in.Notes...)
 	if about.Bare && check.Certificate == nil {
 		return nil, fmt.Errorf("%s has %d bytes and is not a CMS message; to verify it as a bare signature, name the certificate of the signer with --cert", display(file), in.Document.Size())
@@ -260,6 +270,9 @@ func (v *Command) Judge(c *cli.Console, known sig.Formats, common *Common, file 
 	report, err := v.verify(c, in.format, &check, bar, file, !common.asksNothing)
 	if err != nil {
 		return nil, explain(display(file), err)
+	}
+	if common.silent && isUnsigned(report) {
+		return nil, errUnsigned
 	}
 	if common.list != nil {
 		common.list.Qualify(report)

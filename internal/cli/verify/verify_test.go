@@ -280,6 +280,72 @@ func TestVerifyQuality(t *testing.T) {
 	}
 }
 
+// TestVerifyFolder verifies all files of a folder. Documents without signatures are counted alone, and links are not followed.
+func TestVerifyFolder(t *testing.T) {
+	newSignedFiles(t)
+	move := func(to string, names ...string) {
+		t.Helper()
+		if err := os.MkdirAll(to, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names {
+			data, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(to, name), data, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	move("good", "doc", "doc.sig", "attached", "value", "text", "empty")
+	move("good/below", "pem")
+	move("mixed", "attached", "broken", "alone.p7s", "doc")
+	move("none", "doc", "text")
+	if err := os.WriteFile("good/plain.xml", []byte("<a/>"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("../broken", "good/link"); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args string
+		code int
+		want []string
+		not  string
+	}{
+		{"good --ca root.pem --intermediate issuing.pem", 2, []string{"good/attached: passed", "good/doc.sig: passed", "good/below/pem does not hold the document", "2 passed, 0 failed, 0 indeterminate, 1 unreadable; 5 files without signatures"}, "link"},
+		{"good", 2, []string{"good/attached: INDETERMINATE", "0 passed, 0 failed, 2 indeterminate"}, "passed\n"},
+		{"mixed/broken good/attached --ca root.pem --intermediate issuing.pem", 1, []string{"Signature: FAILED"}, "files without signatures"},
+		{"mixed --ca root.pem --intermediate issuing.pem", 2, []string{"mixed/broken: FAILED", "1 passed, 1 failed, 0 indeterminate, 1 unreadable; 1 files"}, ""},
+		{"none", 2, []string{"no file with signatures in none"}, ""},
+		{"good --original doc", 2, []string{"are for single files"}, ""},
+	} {
+		r := tamgatest.Run(t.Context(), "", strings.Fields("verify "+c.args+at)...)
+		text := r.Out + r.Err
+		for _, want := range c.want {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s: %s, want %q", c.args, text, want)
+			}
+		}
+		if int(r.Code) != c.code || c.not != "" && strings.Contains(text, c.not) {
+			t.Errorf("%s exited %d, want %d: %s", c.args, r.Code, c.code, text)
+		}
+	}
+	r := tamgatest.Run(t.Context(), "", strings.Fields("verify mixed --json --ca root.pem --intermediate issuing.pem"+at)...)
+	var names []string
+	for line := range strings.Lines(r.Out) {
+		var one struct{ File, Verdict string }
+		if err := json.Unmarshal([]byte(line), &one); err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, filepath.Base(one.File)+" "+one.Verdict)
+	}
+	if got, want := strings.Join(names, ", "), "alone.p7s unreadable, attached passed, broken failed"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
 func TestVerifyStandardInput(t *testing.T) {
 	f := newSignedFiles(t)
 	for _, c := range []struct {
@@ -305,7 +371,6 @@ func TestVerifyCannotJudge(t *testing.T) {
 	newSignedFiles(t)
 	for _, c := range []struct{ name, args, want string }{
 		{"no file", "nowhere", "no such file"},
-		{"directory", ".", "is not a file"},
 		{"empty", "empty", "is empty"},
 		{"text", "text", "of another kind"},
 		{"PDF", "pdf", "PDF"},

@@ -66,6 +66,7 @@ type Service struct {
 	mu      sync.Mutex
 	list    *trustlist.List // nil: none
 	of      Stored          // without Content
+	looked  bool            // the database was asked once
 	lookAt  time.Time       // when to look for a newer one
 	fetchAt time.Time       // by this process
 }
@@ -155,34 +156,49 @@ func unpack(content []byte) (*trustlist.List, error) {
 	return trustlist.Load(text)
 }
 
-// List returns the stored list, nil if there is none. A newer one is seen within a minute.
+// List returns the stored list, nil if there is none. A newer one is seen within a minute. Only the first call of a process
+// lets others wait; later ones use the list before while one looks.
 func (s *Service) List(ctx context.Context) (*trustlist.List, error) {
+	now := s.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := s.Now()
 	if now.Before(s.lookAt) {
 		return s.list, nil
 	}
-	info, found, err := s.Store.TrustListInfo(ctx)
+	list, of := s.list, s.of
+	var err error
+	if s.looked {
+		s.lookAt = now.Add(fresh)
+		s.mu.Unlock()
+		list, of, err = s.look(ctx, list, of)
+		s.mu.Lock()
+	} else {
+		list, of, err = s.look(ctx, list, of)
+	}
 	if err != nil {
+		s.lookAt = time.Time{}
 		return nil, err
 	}
-	if found && (s.list == nil || info.Version != s.of.Version || !info.ImportedAt.Equal(s.of.ImportedAt)) {
-		stored, _, err := s.Store.TrustList(ctx)
-		if err != nil {
-			return nil, err
-		}
-		if s.list, err = unpack(stored.Content); err != nil {
-			return nil, err
-		}
-		info = stored
-		info.Content = nil
+	s.list, s.of, s.lookAt, s.looked = list, of, now.Add(fresh), true
+	return list, nil
+}
+
+// look returns the stored list. list and of are what was found before.
+func (s *Service) look(ctx context.Context, list *trustlist.List, of Stored) (*trustlist.List, Stored, error) {
+	info, found, err := s.Store.TrustListInfo(ctx)
+	switch {
+	case err != nil || !found:
+		return nil, Stored{}, err
+	case list != nil && info.Version == of.Version && info.ImportedAt.Equal(of.ImportedAt):
+		return list, info, nil
 	}
-	if !found {
-		s.list = nil
+	stored, found, err := s.Store.TrustList(ctx)
+	if err != nil || !found {
+		return nil, Stored{}, err
 	}
-	s.of, s.lookAt = info, now.Add(fresh)
-	return s.list, nil
+	list, err = unpack(stored.Content)
+	stored.Content = nil
+	return list, stored, err
 }
 
 // Info describes the stored list. found is false if there is none.

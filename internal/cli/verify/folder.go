@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package verify
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+
+	"tamga/internal/cli"
+	"tamga/sig"
+)
+
+// errUnsigned is the error of a file in a folder that has no signatures. It is counted, not reported.
+var errUnsigned = errors.New("no signatures")
+
+// unsigned is errUnsigned for a file that no format recognises.
+type unsigned struct{ text string }
+
+func (u *unsigned) Error() string { return u.text }
+
+// Is implements the interface of errors.Is.
+func (u *unsigned) Is(target error) bool { return target == errUnsigned }
+
+// isUnsigned reports whether a document has no signatures, and nothing else is wrong with it.
+func isUnsigned(r *sig.Report) bool {
+	return len(r.Signatures) == 0 && len(r.Findings) > 0 &&
+		!slices.ContainsFunc(r.Findings, func(f sig.Finding) bool { return f.Indication != "" && f.Code != "no-signature" })
+}
+
+// folders reports whether one of the files is a folder.
+func (v *Command) folders() bool {
+	return slices.ContainsFunc(v.Files, func(name string) bool {
+		info, err := os.Stat(name)
+		return err == nil && info.IsDir()
+	})
+}
+
+// tally counts the files of folders by what became of them.
+type tally struct {
+	passed, failed, indeterminate, unreadable int
+	unsigned                                  int // files without signatures, such as the documents of detached ones
+}
+
+// outcome is the result of one file.
+type outcome struct {
+	file   string
+	report *Report
+	err    error
+}
+
+// runFolders verifies all files in folders and below them, as many at once as there are processors, and prints one line for each
+// that has signatures, in the order of their names. Links are not followed.
+func (v *Command) runFolders(c *cli.Console, known sig.Formats, common *Common) error {
+	if v.Original != "" || v.Hash != "" || slices.Contains(v.Files, "-") {
+		complain(c, errors.New("--original, --hash and standard input are for single files: a folder has several documents"))
+		return ExitUnreadable
+	}
+	common.asksNothing, common.silent = true, true
+	// The channel holds the results that are being made, in order, so it bounds how many files are read at once.
+	results := make(chan chan outcome, runtime.GOMAXPROCS(0))
+	go func() {
+		defer close(results)
+		v.eachFile(func(file string, err error) bool {
+			one := make(chan outcome, 1)
+			select {
+			case results <- one:
+			case <-c.Context.Done():
+				return false
+			}
+			go func() {
+				o := outcome{file: file, err: err}
+				if err == nil {
+					o.report, o.err = v.Judge(c, known, common, file)
+				}
+				one <- o
+			}()
+			return true
+		})
+	}()
+	bar := cli.NewProgress(c)
+	defer bar.Clear()
+	var n tally
+	worst := 0
+	for one := range results {
+		o := <-one
+		code := ExitUnreadable
+		switch {
+		case errors.Is(o.err, errUnsigned):
+			n.unsigned++
+			continue
+		case o.err != nil:
+			n.unreadable++
+			bar.Clear()
+			v.printError(c, o.file, o.err)
+		default:
+			switch o.report.verdict {
+			case sig.Passed:
+				n.passed++
+			case sig.Failed:
+				n.failed++
+			default:
+				n.indeterminate++
+			}
+			code = exitCodes[o.report.verdict]
+			bar.Clear()
+			if err := v.printLine(c, o.report); err != nil {
+				complain(c, err)
+				code = ExitUnreadable
+			}
+		}
+		worst = max(worst, slices.Index(gravity, code))
+		bar.Count(c.Text("%d files verified", n.passed+n.failed+n.indeterminate))
+	}
+	bar.Clear()
+	if c.Context.Err() != nil {
+		return ExitUnreadable // files that were not judged are left
+	}
+	if n.passed+n.failed+n.indeterminate+n.unreadable == 0 {
+		complain(c, fmt.Errorf("no file with signatures in %s", v.Files[0]))
+		return ExitUnreadable
+	}
+	if !v.JSON {
+		fmt.Fprint(c.Stdout, "\n", c.Text("%d passed, %d failed, %d indeterminate, %d unreadable; %d files without signatures.\n", n.passed, n.failed, n.indeterminate, n.unreadable, n.unsigned))
+	}
+	if worst > 0 {
+		return gravity[worst]
+	}
+	return nil
+}
+
+// eachFile calls do for each file of the arguments and below folders, until do returns false.
+func (v *Command) eachFile(do func(file string, err error) bool) {
+	for _, name := range v.Files {
+		err := filepath.WalkDir(name, func(path string, entry fs.DirEntry, err error) error {
+			if err == nil && !entry.Type().IsRegular() {
+				if path == name && !entry.IsDir() {
+					err = fmt.Errorf("%s is no file and no folder", name)
+				} else {
+					return nil
+				}
+			}
+			if !do(path, err) {
+				return fs.SkipAll
+			}
+			return nil
+		})
+		if err != nil && !do(name, err) {
+			return
+		}
+	}
+}
+
+// printError prints the error of a file of a folder.
+func (v *Command) printError(c *cli.Console, file string, err error) {
+	if v.JSON {
+		if err := writeJSON(c.Stdout, UnknownVerdict{File: file, Verdict: "unreadable", Error: err.Error()}); err != nil {
+			complain(c, err)
+		}
+		return
+	}
+	complain(c, err)
+}
+
+// printLine prints a report in one line, with what is wrong below it.
+func (v *Command) printLine(c *cli.Console, r *Report) error {
+	if v.JSON {
+		return writeJSON(c.Stdout, r)
+	}
+	return r.printLine(c)
+}
