@@ -19,16 +19,20 @@ const (
 	codeAtSigning = "advanced-at-signed" // not accredited when the signature was made
 )
 
-// Qualify sets Quality of each signature of a report, of countersignatures too.
+// Qualify sets Quality of each signature of a report that passed, of countersignatures too. Of others and of time stamps of
+// the document nothing is said.
 func (l *List) Qualify(r *sig.Report) { l.qualify(r.Signatures) }
 
 func (l *List) qualify(list []sig.Signature) {
 	for i := range list {
 		s := &list[i]
+		l.qualify(s.Countersigners)
+		if s.IsStamp() || s.Verdict() != sig.Passed {
+			continue
+		}
 		signed, proven := s.MadeAt()
 		s.Quality = l.quality(s.Chain, signed)
 		s.Quality.Proven = proven
-		l.qualify(s.Countersigners)
 	}
 }
 
@@ -41,7 +45,7 @@ func (l *List) quality(path []*x509gost.Certificate, signed time.Time) *sig.Qual
 	}
 	places := l.issuers[IssuerOf(path[1])]
 	if len(places) == 0 {
-		q.Code, q.Text = codeUnlisted, fmt.Sprintf("advanced, not qualified: %q is not in the list of accredited authorities of %s", path[1].Subject.String(), day(l.Date))
+		q.Code, q.Text = codeUnlisted, fmt.Sprintf("advanced, not qualified: %s is not in the list of accredited authorities of %s", path[1].Subject.String(), Day(l.Date))
 		return q
 	}
 	// One key may be in the list twice, for example after the powers of an authority were transferred.
@@ -51,13 +55,13 @@ func (l *List) quality(path []*x509gost.Certificate, signed time.Time) *sig.Qual
 		if n == 0 {
 			q.Authority, q.INN, q.Number = a.Name, a.INN, a.Number
 		}
-		code, text := codeQualified, fmt.Sprintf("qualified: %q was accredited when it issued the certificate and when the signature was made", a.Name)
+		code, text := codeQualified, fmt.Sprintf("qualified: %s was accredited when it issued the certificate and when the signature was made", a.Name)
 		for _, moment := range []struct {
 			at         time.Time
 			code, when string
 		}{{issued, codeAtIssue, "when it issued the certificate"}, {signed, codeAtSigning, "when the signature was made"}} {
 			if s, known := a.StatusAt(moment.at); !s.Accredited() {
-				code, text = moment.code, fmt.Sprintf("advanced, not qualified: %q was not accredited %s (%s): %s", a.Name, moment.when, day(moment.at), described(s, known))
+				code, text = moment.code, fmt.Sprintf("advanced, not qualified: %s was not accredited %s (%s): %s", a.Name, moment.when, Day(moment.at), described(s, known))
 				break
 			}
 		}
@@ -80,10 +84,10 @@ func described(s Status, known bool) string {
 	case !known:
 		return "the list has no status of that time"
 	case !s.Known():
-		return fmt.Sprintf("the list has the unknown status %q since %s", s.Word, day(s.From))
+		return fmt.Sprintf("the list has the unknown status %q since %s", s.Word, Day(s.From))
 	}
-	return fmt.Sprintf("its status was %q since %s", s.Word, day(s.From))
+	return fmt.Sprintf("its status was %q since %s", s.Word, Day(s.From))
 }
 
-// day is a day in Moscow, as the list has it.
-func day(at time.Time) string { return at.In(moscow).Format(time.DateOnly) }
+// Day returns the day of a time in Moscow, as the list has it.
+func Day(at time.Time) string { return at.In(moscow).Format(time.DateOnly) }

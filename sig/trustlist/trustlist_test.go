@@ -140,7 +140,7 @@ func TestQuality(t *testing.T) {
 			if c.authorities[0].unreadable && list.Unread != 1 {
 				t.Errorf("%d certificates were not read, want 1", list.Unread)
 			}
-			r := &sig.Report{Signatures: []sig.Signature{{Chain: c.path, SigningTime: made, BestTime: made.AddDate(9, 0, 0)}}}
+			r := &sig.Report{Signatures: []sig.Signature{{Signer: c.path[0], Chain: c.path, SigningTime: made, BestTime: made.AddDate(9, 0, 0)}}}
 			list.Qualify(r)
 			q := r.Signatures[0].Quality
 			if q.Code != c.code || q.Qualified != (c.code == "qualified") || !strings.Contains(q.Text, c.text) || q.Proven || !q.At.Equal(made) {
@@ -157,13 +157,25 @@ func TestQuality(t *testing.T) {
 		t.Fatal(err)
 	}
 	stamped := made.AddDate(0, 3, 0)
-	r := &sig.Report{Signatures: []sig.Signature{{Chain: path, SigningTime: made, BestTime: stamped, TimeStamps: []sig.TimeStamp{{Time: stamped}}, Countersigners: []sig.Signature{{Chain: path, SigningTime: made}}}}}
+	r := &sig.Report{Signatures: []sig.Signature{{Signer: path[0], Chain: path, SigningTime: made, BestTime: stamped, TimeStamps: []sig.TimeStamp{{Time: stamped}}, Countersigners: []sig.Signature{{Signer: path[0], Chain: path, SigningTime: made}}}}}
 	list.Qualify(r)
 	if q := r.Signatures[0].Quality; q.Code != "advanced-at-signed" || !q.Proven {
 		t.Errorf("with a time stamp: %+v", q)
 	}
 	if q := r.Signatures[0].Countersigners[0].Quality; q == nil || q.Code != "qualified" {
 		t.Errorf("a countersignature: %+v", q)
+	}
+	// Nothing is said about what did not pass, and about time stamps of the document.
+	r = &sig.Report{Signatures: []sig.Signature{
+		{Signer: path[0], Chain: path, SigningTime: made, Findings: []sig.Finding{{Code: "signature-mismatch", Indication: sig.SigCryptoFailure}}},
+		{Signer: path[0], Chain: path, SigningTime: made, Level: sig.LevelDocumentStamp},
+		{Chain: path, SigningTime: made},
+	}}
+	list.Qualify(r)
+	for i := range r.Signatures {
+		if q := r.Signatures[i].Quality; q != nil {
+			t.Errorf("%d: %+v", i, q)
+		}
 	}
 }
 
@@ -290,7 +302,7 @@ func FuzzRead(f *testing.F) {
 		if err != nil {
 			return
 		}
-		r := &sig.Report{Signatures: []sig.Signature{{Chain: []*x509gost.Certificate{ministry.Certificate, root.Certificate}, SigningTime: sigtest.Time}}}
+		r := &sig.Report{Signatures: []sig.Signature{{Signer: ministry.Certificate, Chain: []*x509gost.Certificate{ministry.Certificate, root.Certificate}, SigningTime: sigtest.Time}}}
 		list.Qualify(r)
 		if q := r.Signatures[0].Quality; q.Qualified != (q.Code == "qualified") || q.Text == "" {
 			t.Errorf("%+v", q)

@@ -10,6 +10,7 @@ import (
 	"tamga/internal/app"
 	"tamga/internal/cli"
 	"tamga/internal/domain/accreditation"
+	"tamga/sig/trustlist"
 )
 
 // TrustList is the sub-command trust-list.
@@ -56,7 +57,7 @@ func (i *trustListImport) Run(c *cli.Console) error {
 		if err != nil {
 			return err
 		}
-		text := c.Text("Version %d of %s: %d authorities, %d of them accredited now, %d keys.\n", r.Version, r.Date.Format(time.DateOnly), r.Authorities, r.Accredited, r.Certificates)
+		text := c.Text("Version %d of %s: %d authorities, %d of them accredited now, %d keys.\n", r.Version, trustlist.Day(r.Date), r.Authorities, r.Accredited, r.Certificates)
 		if r.Unread > 0 {
 			text += c.Text("%d certificates in the list cannot be read; they match no signature.\n", r.Unread)
 		}
@@ -80,7 +81,7 @@ func (l *trustListShow) Run(c *cli.Console) error {
 		if !found {
 			return l.From.Answer(c, struct{}{}, "%s", c.Text("There is no list: import it with tamga trust-list import FILE.\n"))
 		}
-		text := c.Text("Version %d of %s, imported on %s.\n", info.Version, info.Date.Format(time.DateOnly), info.ImportedAt.Format(time.DateOnly))
+		text := c.Text("Version %d of %s, imported on %s.\n", info.Version, trustlist.Day(info.Date), trustlist.Day(info.ImportedAt))
 		if age := s.DB.Now().Sub(info.Date); age > accreditation.Old {
 			text += c.Text("It is %d days old: import a new one.\n", int(age.Hours()/24))
 		}

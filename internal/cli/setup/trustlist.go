@@ -4,10 +4,10 @@ package setup
 
 import (
 	"context"
-	"time"
 
 	"tamga/internal/cli"
 	"tamga/internal/domain/accreditation"
+	"tamga/sig/trustlist"
 )
 
 // trustList checks the age of the list of accredited authorities.
@@ -21,8 +21,8 @@ func (e *examination) trustList(ctx context.Context, name cli.Word) {
 	case !found:
 		e.warn(name, remedy, "trust_list is set, but there is no list: reports do not say which signatures are qualified")
 	case e.services.DB.Now().Sub(info.Date) > accreditation.Old:
-		e.warn(name, remedy, "the list of accredited authorities is of %s", info.Date.UTC().Format(time.DateOnly))
+		e.warn(name, remedy, "the list of accredited authorities is of %s", trustlist.Day(info.Date))
 	default:
-		e.ok(name, "the list of accredited authorities is of %s", info.Date.UTC().Format(time.DateOnly))
+		e.ok(name, "the list of accredited authorities is of %s", trustlist.Day(info.Date))
 	}
 }

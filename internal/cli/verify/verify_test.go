@@ -249,8 +249,8 @@ func TestVerifyQuality(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"--trust-list", "on.xml", "--trust-list-signer", "ministry"}, `qualified: "Listed" was accredited`},
-		{[]string{"--trust-list", "ended.xml", "--trust-list-signer", "ministry"}, `advanced, not qualified: "Listed" was not accredited`},
+		{[]string{"--trust-list", "on.xml", "--trust-list-signer", "ministry"}, `qualified: Listed was accredited`},
+		{[]string{"--trust-list", "ended.xml", "--trust-list-signer", "ministry"}, `advanced, not qualified: Listed was not accredited`},
 		{[]string{"--trust-list", "on.xml", "--trust-list-signer", "root.pem"}, "another key"},
 		{[]string{"--trust-list", "on.xml"}, "needs --trust-list-signer"},
 		{[]string{"--trust-list-signer", "ministry"}, "needs --trust-list"},

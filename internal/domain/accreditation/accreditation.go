@@ -122,7 +122,7 @@ func (s *Service) Import(ctx context.Context, document io.ReadSeeker, older bool
 		return Result{}, err
 	case !put:
 		return Result{}, fault.Newf(fault.InvalidContent, "the list has version %d of %s, the stored one version %d of %s: an older list is imported only if this is wanted",
-			list.Version, day(list.Date), info.Version, day(info.Date))
+			list.Version, trustlist.Day(list.Date), info.Version, trustlist.Day(info.Date))
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -130,8 +130,6 @@ func (s *Service) Import(ctx context.Context, document io.ReadSeeker, older bool
 	r.Changed = true
 	return r, nil
 }
-
-func day(t time.Time) string { return t.UTC().Format(time.DateOnly) }
 
 // pack returns a list as it is stored.
 func pack(list *trustlist.List) ([]byte, error) {
