@@ -152,22 +152,38 @@ type Quality struct {
 	Code, Text string
 	// Authority, INN and Number are name, INN and registry number of the authority, "" if the list does not have it.
 	Authority, INN, Number string
-	// At is when the signature was made, as far as it is known. Proven reports whether a time stamp proves it; otherwise it
-	// is what the signer claims or, without a claim, the time of the check.
-	At     time.Time
-	Proven bool
-	// ListDate is the date of the list.
+	// At is when the signature was made, as far as it is known, and Basis how it is known.
+	At    time.Time
+	Basis TimeBasis
+	// ListDate is the date of the list. Old reports that it was older than 30 days when the signature was made, or if that
+	// is not proven, when it was checked.
 	ListDate time.Time
+	Old      bool
 }
 
-// MadeAt returns when the signature was made: BestTime if a time stamp proves it, else the time that the signer claims,
-// else the time of the check.
-func (s *Signature) MadeAt() (at time.Time, proven bool) {
-	proven = slices.ContainsFunc(s.TimeStamps, func(t TimeStamp) bool { return t.Time.Equal(s.BestTime) })
-	if !proven && !s.SigningTime.IsZero() {
-		return s.SigningTime, false
+// TimeBasis says how it is known when a signature was made.
+type TimeBasis int
+
+// The ways in which it is known.
+const (
+	TimeOfCheck TimeBasis = iota // it is not known: it is the time of the check
+	TimeClaimed                  // by the signer
+	TimeProven                   // by a time stamp
+)
+
+// String returns the name of the basis for programs.
+func (b TimeBasis) String() string { return [...]string{"check", "claim", "stamp"}[b] }
+
+// MadeAt returns when a signature that was checked for a time was made: BestTime if a time stamp proves it, else the time
+// that the signer claims, else the time of the check.
+func (s *Signature) MadeAt(checked time.Time) (at time.Time, basis TimeBasis) {
+	switch {
+	case !s.BestTime.IsZero() && s.BestTime.Before(checked):
+		return s.BestTime, TimeProven
+	case !s.SigningTime.IsZero():
+		return s.SigningTime, TimeClaimed
 	}
-	return s.BestTime, proven
+	return checked, TimeOfCheck
 }
 
 // LevelDocumentStamp is the Level of a time stamp of the document among its signatures.

@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"time"
@@ -110,6 +111,9 @@ func (m *serverMaker) bootstrap(ctx context.Context) error {
 func (m *serverMaker) openStorage(ctx context.Context) (err error) {
 	if m.spool, err = blob.NewSpool(m.Config.Path(m.Config.SpoolDir)); err != nil {
 		return err
+	}
+	if m.Config.TrustList.URL != "" {
+		m.TrustList.Source = func(ctx context.Context) (io.ReadSeeker, func(), error) { return m.fetchTrustList(ctx, m.spool) }
 	}
 	if m.storage, err = m.Storage(ctx); err != nil {
 		return err

@@ -32,7 +32,7 @@ const (
 
 // Limits of a list. The one of today has some 600 authorities, 5,000 certificates and tens of megabytes.
 const (
-	maxAuthoritySize = 16 << 20 // bytes of one element
+	maxAuthoritySize = 4 << 20 // bytes of one element
 	maxAuthorities   = 20_000
 	maxCertificates  = 200_000
 	maxStatuses      = 1_000 // of one authority
@@ -56,10 +56,15 @@ type Authority struct {
 	Name        string // Название
 	INN         string
 	OGRN        string
-	Number      string   // РеестровыйНомер, "" if the list has none
-	Transferred string   // ОГРН of the authority that its powers went to, "" if they did not
-	Statuses    []Status // by time
-	Keys        []Key
+	Number      string // РеестровыйНомер, "" if the list has none
+	Transferred string // ОГРН of the authority that its powers went to, "" if they did not
+	// Present is the status of today (СтатусАккредитации): from its time on it alone counts. Statuses are the history before it,
+	// by time. The zero Status: the list has none.
+	Present  Status
+	Statuses []Status
+	// Unclear counts statuses that cannot be read. With one of them the authority counts as accredited at no time.
+	Unclear int
+	Keys    []Key
 }
 
 // Status is what an accreditation is from a time on.
@@ -138,9 +143,9 @@ type reader struct {
 	certificates        int
 }
 
-// faulty returns an error with its line.
+// faulty returns an error about an element. A list is read in pieces, so there is no line: authority adds which one it was.
 func faulty(t *xmltree.Tree, n xmltree.Node, format string, args ...any) error {
-	return fmt.Errorf("list of authorities: %s: %s", t.Name(n), fmt.Sprintf(format, args...))
+	return fmt.Errorf("%s: %s", t.Name(n), fmt.Sprintf(format, args...))
 }
 
 func (r *reader) child(t *xmltree.Tree, n xmltree.Node) (err error) {
@@ -149,7 +154,7 @@ func (r *reader) child(t *xmltree.Tree, n xmltree.Node) (err error) {
 	}
 	once := func(has *bool) error {
 		if *has {
-			return faulty(t, n, "occurs twice")
+			return fmt.Errorf("list of authorities: %s occurs twice", t.Name(n))
 		}
 		*has = true
 		return nil
@@ -157,12 +162,12 @@ func (r *reader) child(t *xmltree.Tree, n xmltree.Node) (err error) {
 	switch name := t.Name(n); {
 	case name.Is("", "Версия"):
 		if r.list.Version, err = strconv.ParseInt(text(t, n), 10, 64); err != nil {
-			return faulty(t, n, "%q is no number", text(t, n))
+			return fmt.Errorf("list of authorities: Версия is %q, a number expected", text(t, n))
 		}
 		return once(&r.hasVersion)
 	case name.Is("", "Дата"):
 		if r.list.Date, err = moment(t, n); err != nil {
-			return err
+			return fmt.Errorf("list of authorities: %w", err)
 		}
 		return once(&r.hasDate)
 	case name.Is("", authorityName):
@@ -170,8 +175,10 @@ func (r *reader) child(t *xmltree.Tree, n xmltree.Node) (err error) {
 			return faulty(t, n, "there are more than %d", maxAuthorities)
 		}
 		a, err := r.authority(t, n)
+		if err != nil {
+			return fmt.Errorf("list of authorities: authority %d, %q: %w", len(r.list.Authorities)+1, a.Name, err)
+		}
 		r.list.Authorities = append(r.list.Authorities, a)
-		return err
 	}
 	return nil // a field that this program does not need
 }
@@ -190,20 +197,32 @@ func (r *reader) authority(t *xmltree.Tree, n xmltree.Node) (a Authority, err er
 			*field.to = clip(text(t, found))
 		}
 	}
-	// The status of now, and those of the past. Either may be absent.
+	// The status of today, and those of the past. Either may be absent.
 	current, err := only(t, n, "СтатусАккредитации")
 	if err != nil {
 		return a, err
 	}
 	if current != xmltree.None {
-		if err := a.status(t, current); err != nil {
+		var ok bool
+		if a.Present, ok, err = status(t, current); err != nil {
 			return a, err
+		} else if !ok {
+			a.Unclear++
 		}
 	}
 	for history := range children(t, n, "ИсторияСтатусовАккредитации") {
 		for c := range children(t, history, "СтатусАккредитации") {
-			if err := a.status(t, c); err != nil {
+			if len(a.Statuses) == maxStatuses {
+				return a, faulty(t, c, "there are more than %d", maxStatuses)
+			}
+			past, ok, err := status(t, c)
+			switch {
+			case err != nil:
 				return a, err
+			case !ok:
+				a.Unclear++
+			default:
+				a.Statuses = append(a.Statuses, past)
 			}
 		}
 	}
@@ -224,30 +243,19 @@ func (r *reader) authority(t *xmltree.Tree, n xmltree.Node) (a Authority, err er
 	return a, nil
 }
 
-func (a *Authority) status(t *xmltree.Tree, n xmltree.Node) error {
-	if len(a.Statuses) == maxStatuses {
-		return faulty(t, n, "there are more than %d", maxStatuses)
-	}
+// status reads a status. It returns false for one without a word or a date that can be read.
+func status(t *xmltree.Tree, n xmltree.Node) (s Status, ok bool, err error) {
 	word, err := only(t, n, "Статус")
 	if err != nil {
-		return err
+		return s, false, err
 	}
 	from, err := only(t, n, "ДействуетС")
-	if err != nil {
-		return err
+	if err != nil || word == xmltree.None || from == xmltree.None {
+		return s, false, err
 	}
-	if word == xmltree.None || from == xmltree.None {
-		return faulty(t, n, "Статус and ДействуетС expected")
-	}
-	at, err := moment(t, from)
-	if err != nil {
-		return err
-	}
-	s := Status{clip(text(t, word)), at}
-	if !slices.Contains(a.Statuses, s) { // the present one is often in the history as well
-		a.Statuses = append(a.Statuses, s)
-	}
-	return nil
+	at, wrong := moment(t, from)
+	s = Status{clip(text(t, word)), at}
+	return s, wrong == nil && s.Word != "", nil
 }
 
 // sortStatuses sorts by time. Of two that begin at once the one that does not accredit counts.
@@ -269,6 +277,12 @@ func order(s Status) int {
 
 // StatusAt returns the status at a time, and whether the list knows one.
 func (a *Authority) StatusAt(at time.Time) (s Status, known bool) {
+	if a.Unclear > 0 {
+		return s, false
+	}
+	if a.Present.Word != "" && !a.Present.From.After(at) {
+		return a.Present, true
+	}
 	for _, one := range a.Statuses {
 		if !one.From.After(at) {
 			s, known = one, true
@@ -366,7 +380,7 @@ func moment(t *xmltree.Tree, n xmltree.Node) (time.Time, error) {
 	value := text(t, n)
 	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02Z07:00", time.DateOnly} {
 		if at, err := time.ParseInLocation(layout, value, moscow); err == nil {
-			return at.UTC(), nil
+			return at.UTC().Truncate(time.Millisecond), nil // as it is stored
 		}
 	}
 	return time.Time{}, faulty(t, n, "%q is no date and no time of XML Schema", value)

@@ -4,10 +4,12 @@ package trustlist_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/pem"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -34,6 +36,7 @@ type authority struct {
 	now         status   // СтатусАккредитации
 	past        []status // ИсторияСтатусовАккредитации
 	complexes   [][]*x509gost.Certificate
+	ogrn        string // 1 if empty
 	transferred string
 	unreadable  bool
 }
@@ -62,7 +65,7 @@ func (a authority) xml() string {
 		b.WriteString("</КлючиУполномоченныхЛиц></ПрограммноАппаратныйКомплекс>")
 	}
 	b.WriteString("<ПрограммноАппаратныйКомплекс/></ПрограммноАппаратныеКомплексы>")
-	fmt.Fprintf(&b, "<ИНН>%s</ИНН><ОГРН>1027700000000</ОГРН><РеестровыйНомер>12</РеестровыйНомер>%s<ИсторияСтатусовАккредитации>", a.inn, a.now.xml())
+	fmt.Fprintf(&b, "<ИНН>%s</ИНН><ОГРН>%s</ОГРН><РеестровыйНомер>12</РеестровыйНомер>%s<ИсторияСтатусовАккредитации>", a.inn, cmp.Or(a.ogrn, "1"), a.now.xml())
 	for _, s := range a.past {
 		b.WriteString(s.xml())
 	}
@@ -88,6 +91,7 @@ func TestQuality(t *testing.T) {
 	sub, unlisted := root.Authority(t, "Authority"), root.Authority(t, "Unlisted")
 	issued := time.Date(2024, 3, 1, 9, 0, 0, 0, time.UTC)
 	made := time.Date(2024, 5, 1, 9, 0, 0, 0, time.UTC)
+	checked := made.AddDate(9, 0, 0)
 	of := func(by *sigtest.Party) []*x509gost.Certificate {
 		p := by.Issue(t, s, "Signer", func(c *x509gost.Template) { c.NotBefore = issued })
 		return append([]*x509gost.Certificate{p.Certificate}, p.Chain...)
@@ -110,14 +114,22 @@ func TestQuality(t *testing.T) {
 		{"ended afterwards", []authority{{now: status{void, "2024-05-02"}, past: []status{{on, "2020-01-01"}}, complexes: keys}}, path, "qualified", ""},
 		{"suspended at issue, resumed", []authority{{now: status{on, "2024-04-01"}, past: []status{{on, "2020-01-01"}, {paused, "2024-02-01"}}, complexes: keys}}, path, "advanced-at-issue", "Приостановлена"},
 		{"suspended and resumed between", []authority{{now: status{on, "2024-04-20"}, past: []status{{paused, "2024-04-01"}, {on, "2020-01-01"}}, complexes: keys}}, path, "qualified", ""},
-		{"two at once", []authority{{now: status{on, "2024-01-01"}, past: []status{{ended, "2024-01-01"}}, complexes: keys}}, path, "advanced-at-issue", "Прекращена"},
+		{"two at once: the present one counts", []authority{{now: status{on, "2024-01-01"}, past: []status{{ended, "2024-01-01"}}, complexes: keys}}, path, "qualified", ""},
+		{"two at once in the history", []authority{{past: []status{{on, "2024-01-01"}, {ended, "2024-01-01"}}, complexes: keys}}, path, "advanced-at-issue", "Прекращена"},
+		{"the present one ends it, the history has a later one", []authority{{now: status{void, "2024-02-01"}, past: []status{{on, "2024-02-01T12:00:00"}}, complexes: keys}}, path, "advanced-at-issue", "Аннулирована"},
+		{"a status without a date", []authority{{now: status{on, "2020-01-01"}, past: []status{{ended, ""}}, complexes: keys}}, path, "advanced-at-issue", "no status"},
+		{"a status of another form", []authority{{now: status{on, "long ago"}, complexes: keys}}, path, "advanced-at-issue", "no status"},
 		{"an unknown word", []authority{{now: status{"Продлена", "2020-01-01"}, complexes: keys}}, path, "advanced-at-issue", "unknown status"},
 		{"no status", []authority{{complexes: keys}}, path, "advanced-at-issue", "no status"},
 		{"only a history", []authority{{past: []status{{on, "2020-01-01"}}, complexes: keys}}, path, "qualified", ""},
 		{"not in the list", []authority{{now: status{on, "2020-01-01"}, complexes: keys}}, of(unlisted), "advanced-unlisted", "is not in the list"},
-		{"no path", []authority{{now: status{on, "2020-01-01"}, complexes: keys}}, path[:1], "advanced-no-path", "no path"},
+		{"no path", []authority{{now: status{on, "2020-01-01"}, complexes: keys}}, path[:1], "advanced-no-issuer", "itself trusted"},
 		{"no complexes", []authority{{now: status{on, "2020-01-01"}}}, path, "advanced-unlisted", ""},
-		{"transferred: two authorities with the key", []authority{{now: status{ended, "2024-01-01"}, complexes: keys, transferred: "1"}, {name: "Heir", now: status{on, "2020-01-01"}, complexes: keys}}, path, "qualified", "Heir"},
+		{"two authorities with the key", []authority{{now: status{ended, "2024-01-01"}, complexes: keys}, {name: "Heir", ogrn: "2", now: status{on, "2020-01-01"}, complexes: keys}}, path, "qualified", "Heir"},
+		{"transferred before the issue", []authority{{now: status{ended, "2024-01-01"}, past: []status{{on, "2015-01-01"}}, complexes: keys, transferred: "2"}, {name: "Heir", ogrn: "2", now: status{on, "2020-01-01"}, complexes: keys}}, path, "qualified", "Heir"},
+		{"transferred between", []authority{{now: status{ended, "2024-04-01"}, past: []status{{on, "2015-01-01"}}, complexes: keys, transferred: "2"}, {name: "Heir", ogrn: "2", now: status{on, "2024-03-15"}, complexes: keys}}, path, "qualified", "УЦ"},
+		{"transferred between to one that is suspended", []authority{{now: status{ended, "2024-04-01"}, past: []status{{on, "2015-01-01"}}, complexes: keys, transferred: "2"}, {name: "Heir", ogrn: "2", now: status{paused, "2024-04-15"}, past: []status{{on, "2020-01-01"}}, complexes: keys}}, path, "advanced-at-signed", "Heir"},
+		{"suspended at issue and transferred later", []authority{{name: "Heir", ogrn: "2", now: status{on, "2015-01-01"}, complexes: keys}, {now: status{ended, "2024-06-01"}, past: []status{{on, "2015-01-01"}, {paused, "2024-02-01"}}, complexes: keys, transferred: "2"}}, path, "advanced-at-issue", "Приостановлена"},
 		{"two complexes with one key", []authority{{now: status{on, "2020-01-01"}, complexes: append(keys, keys...)}}, path, "qualified", ""},
 		{"another key, and certificates that cannot be read", []authority{{now: status{on, "2020-01-01"}, complexes: [][]*x509gost.Certificate{{unlisted.Certificate, sub.Certificate}}, unreadable: true}}, path, "qualified", ""},
 	} {
@@ -140,13 +152,13 @@ func TestQuality(t *testing.T) {
 			if c.authorities[0].unreadable && list.Unread != 1 {
 				t.Errorf("%d certificates were not read, want 1", list.Unread)
 			}
-			r := &sig.Report{Signatures: []sig.Signature{{Signer: c.path[0], Chain: c.path, SigningTime: made, BestTime: made.AddDate(9, 0, 0)}}}
-			list.Qualify(r)
+			r := &sig.Report{Signatures: []sig.Signature{{Signer: c.path[0], Chain: c.path, SigningTime: made, BestTime: checked}}}
+			list.Qualify(r, checked)
 			q := r.Signatures[0].Quality
-			if q.Code != c.code || q.Qualified != (c.code == "qualified") || !strings.Contains(q.Text, c.text) || q.Proven || !q.At.Equal(made) {
+			if q.Code != c.code || q.Qualified != (c.code == "qualified") || !strings.Contains(q.Text, c.text) || q.Basis != sig.TimeClaimed || !q.At.Equal(made) || !q.Old {
 				t.Errorf("%+v", q)
 			}
-			if listed := c.code != "advanced-unlisted" && c.code != "advanced-no-path"; listed != (q.INN == "7700000000") || listed != (q.Number == "12") {
+			if listed := c.code != "advanced-unlisted" && c.code != "advanced-no-issuer"; listed != (q.INN == "7700000000") || listed != (q.Number == "12") {
 				t.Errorf("%+v", q)
 			}
 		})
@@ -158,8 +170,8 @@ func TestQuality(t *testing.T) {
 	}
 	stamped := made.AddDate(0, 3, 0)
 	r := &sig.Report{Signatures: []sig.Signature{{Signer: path[0], Chain: path, SigningTime: made, BestTime: stamped, TimeStamps: []sig.TimeStamp{{Time: stamped}}, Countersigners: []sig.Signature{{Signer: path[0], Chain: path, SigningTime: made}}}}}
-	list.Qualify(r)
-	if q := r.Signatures[0].Quality; q.Code != "advanced-at-signed" || !q.Proven {
+	list.Qualify(r, checked)
+	if q := r.Signatures[0].Quality; q.Code != "advanced-at-signed" || q.Basis != sig.TimeProven || q.Old {
 		t.Errorf("with a time stamp: %+v", q)
 	}
 	if q := r.Signatures[0].Countersigners[0].Quality; q == nil || q.Code != "qualified" {
@@ -171,7 +183,7 @@ func TestQuality(t *testing.T) {
 		{Signer: path[0], Chain: path, SigningTime: made, Level: sig.LevelDocumentStamp},
 		{Chain: path, SigningTime: made},
 	}}
-	list.Qualify(r)
+	list.Qualify(r, checked)
 	for i := range r.Signatures {
 		if q := r.Signatures[i].Quality; q != nil {
 			t.Errorf("%d: %+v", i, q)
@@ -199,10 +211,10 @@ func TestHostileLists(t *testing.T) {
 		{"another root", signed(t, ministry, "<l><a/>"+ministry.ListTemplate()+"</l>"), "root element"},
 		{"no version", signed(t, ministry, strings.Replace(listOf(ministry, one), "<Версия>7</Версия>", "", 1)), "no Версия"},
 		{"two versions", signed(t, ministry, strings.Replace(listOf(ministry, one), "<Версия>7</Версия>", "<Версия>7</Версия><Версия>8</Версия>", 1)), "occurs twice"},
-		{"no number", signed(t, ministry, strings.Replace(listOf(ministry, one), ">7<", ">seven<", 1)), "no number"},
+		{"no number", signed(t, ministry, strings.Replace(listOf(ministry, one), ">7<", ">seven<", 1)), "a number expected"},
+		{"an authority with two numbers", signed(t, ministry, listOf(ministry, one, strings.Replace(one, "</ИНН>", "</ИНН><ИНН>2</ИНН>", 1))), `authority 2, "A": ИНН: occurs twice`},
 		{"no date", signed(t, ministry, strings.Replace(listOf(ministry, one), "2025-06-01T12:00:00", "yesterday", 1)), "no date"},
 		{"two words", signed(t, ministry, listOf(ministry, strings.Replace(one, "<Статус>", "<Статус>Прекращена</Статус><Статус>", 1))), "occurs twice"},
-		{"a status without a date", signed(t, ministry, listOf(ministry, strings.Replace(one, "<ДействуетС>2020-01-01</ДействуетС>", "", 1))), "ДействуетС expected"},
 	} {
 		if _, err := trustlist.Read(t.Context(), bytes.NewReader(c.text), ministry.Certificate); err == nil || !strings.Contains(err.Error(), c.why) {
 			t.Errorf("%s: %v, want %q", c.name, err, c.why)
@@ -250,6 +262,8 @@ func TestLargeList(t *testing.T) {
 	for n := 0; n < size; n += len(one) {
 		list = append(list, one)
 	}
+	// One is as large as an element may be, and the worst for a tree.
+	list = append(list, strings.Replace(one, "<Адрес>", "<Адрес>"+strings.Repeat("<a/>", 900_000), 1))
 	data := signed(t, ministry, listOf(ministry, list...))
 	live := func() uint64 {
 		runtime.GC()
@@ -303,9 +317,27 @@ func FuzzRead(f *testing.F) {
 			return
 		}
 		r := &sig.Report{Signatures: []sig.Signature{{Signer: ministry.Certificate, Chain: []*x509gost.Certificate{ministry.Certificate, root.Certificate}, SigningTime: sigtest.Time}}}
-		list.Qualify(r)
-		if q := r.Signatures[0].Quality; q.Qualified != (q.Code == "qualified") || q.Text == "" {
-			t.Errorf("%+v", q)
+		list.Qualify(r, sigtest.Time)
+		// By a plain reading of the statuses: of one authority, without transfers.
+		if len(list.Authorities) != 1 || list.Authorities[0].Transferred != "" || r.Signatures[0].Quality.Code == "advanced-unlisted" {
+			return
+		}
+		a := &list.Authorities[0]
+		accredited := func(at time.Time) bool {
+			last, known := trustlist.Status{}, false
+			for _, s := range append(slices.Clone(a.Statuses), a.Present) {
+				past := s != a.Present || slices.Contains(a.Statuses, s)
+				if s.Word == "" || s.From.After(at) || past && a.Present.Word != "" && !a.Present.From.After(at) && s != a.Present {
+					continue
+				}
+				if !known || s.From.After(last.From) || s.From.Equal(last.From) && !s.Accredited() {
+					last, known = s, true
+				}
+			}
+			return a.Unclear == 0 && last.Word == "Действует"
+		}
+		if q, want := r.Signatures[0].Quality, accredited(ministry.Certificate.NotBefore) && accredited(sigtest.Time); q.Qualified != want {
+			t.Errorf("%+v, want %v: %+v", q, want, a)
 		}
 	})
 }

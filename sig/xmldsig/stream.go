@@ -165,9 +165,15 @@ func (f rootFrame) content(sum hash.Hash, form []byte) error {
 	return nil
 }
 
+// pieceOptions returns the limits of a piece: the tree of the largest takes as much memory as eight times its bytes.
 func pieceOptions(ctx context.Context, piece []byte) xmltree.Options {
-	return xmltree.Options{Budget: budget.New(ctx, budget.Ordinary(int64(len(piece))))}
+	limits := budget.Ordinary(int64(len(piece)))
+	limits.Memory = min(limits.Memory, pieceMemory)
+	return xmltree.Options{Budget: budget.New(ctx, limits)}
 }
+
+// pieceMemory limits the memory of one piece.
+const pieceMemory = 40 << 20
 
 // Sizes of pieces. A piece is at least as large as the tag of the root, which each piece repeats, so the work grows with
 // the document alone. Tests have smaller ones.
@@ -227,8 +233,9 @@ func pieces(ctx context.Context, document io.Reader, most int, do func(t *xmltre
 
 // splitter finds the limits of markup. It does not check more than it needs for that: each piece is parsed afterwards.
 type splitter struct {
-	r    *bufio.Reader
-	most int // bytes that a piece may have
+	r           *bufio.Reader
+	most        int    // bytes that a piece may have
+	declaration []byte // byte order mark and XML declaration
 }
 
 type tokenKind uint8
@@ -354,26 +361,32 @@ func (s *splitter) failed(err error) error {
 	return readError(err)
 }
 
-// head reads until the tag of the root: the XML declaration with a byte order mark, and the tag.
+// head reads until the tag of the root. What is before it is parsed as well. The head that is returned has the byte order
+// mark, the XML declaration and the tag.
 func (s *splitter) head() (head, name []byte, closed bool, err error) {
 	if mark, _ := s.r.Peek(3); bytes.Equal(mark, []byte("\xEF\xBB\xBF")) {
-		head = append(head, mark...)
+		s.declaration = append(s.declaration, mark...)
 		_, _ = s.r.Discard(len(mark)) // they were peeked
 	}
+	whole := slices.Clone(s.declaration) // with what is left out
 	for {
-		before := len(head)
+		before := len(whole)
 		var kind tokenKind
-		if head, kind, err = s.token(head); err != nil {
+		if whole, kind, err = s.token(whole); err != nil {
 			return nil, nil, false, err
 		}
-		token := head[before:]
+		token := whole[before:]
 		switch {
 		case kind == tokenStart || kind == tokenEmpty:
 			stop := bytes.IndexAny(token[1:], " \t\r\n/>")
-			return head, slices.Clone(token[1 : 1+stop]), kind == tokenEmpty, nil
-		case kind == tokenInstruction && bytes.HasPrefix(token, []byte("<?xml")) && (before == 0 || before == 3):
+			name = slices.Clone(token[1 : 1+stop])
+			if _, err := xmltree.Parse(slices.Concat(whole[:before], []byte("<root/>")), xmltree.Options{}); err != nil {
+				return nil, nil, false, unfit("an XML document expected", err)
+			}
+			return slices.Concat(s.declaration, token), name, kind == tokenEmpty, nil
+		case kind == tokenInstruction && before == len(s.declaration) && bytes.HasPrefix(token, []byte("<?xml ")):
+			s.declaration = slices.Clone(whole)
 		case kind == tokenComment, kind == tokenText && blank(token):
-			head = head[:before]
 		default:
 			return nil, nil, false, unfit("before its root element only the XML declaration, white space and comments are accepted", nil)
 		}
@@ -389,7 +402,7 @@ func (s *splitter) tail() error {
 	if len(rest) > rootSize {
 		return unfit(fmt.Sprintf("has more than %d bytes after its root element", rootSize), nil)
 	}
-	t, err := xmltree.Parse(append([]byte("<root/>"), rest...), xmltree.Options{})
+	t, err := xmltree.Parse(slices.Concat(s.declaration, []byte("<root/>"), rest), xmltree.Options{})
 	if err != nil {
 		return unfit("only white space and comments are accepted after its root element", err)
 	}

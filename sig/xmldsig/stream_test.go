@@ -76,6 +76,9 @@ func TestVerifyRegister(t *testing.T) {
 						{"text after it", "<!-- end -->", "more", "after its root"},
 						{"a document type", "<!-- список -->", "<!DOCTYPE x [<!ENTITY a 'b'>]>", "document type"},
 						{"an instruction before it", "<!-- список -->", "<?x?>", "before its root"},
+						{"white space before the declaration", "<?xml version", " <?xml version", "before its root"},
+						{"another declaration", "<?xml version='1.0' encoding=\"UTF-8\"?>", "<?xml-stylesheet href='x'?>", "before its root"},
+						{"a comment that is none", "<!-- список -->", "<!-- a -- b -->", "XML document expected"},
 						{"no comment", "<!-- > -->", "<!-->", "XML document"},
 						{"a tag that does not end", "<item n='1'>", "<item n='1>", "XML document"},
 					} {

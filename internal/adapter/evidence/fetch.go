@@ -167,8 +167,11 @@ func (s *Source) exchange(ctx context.Context, o order) ([]byte, error) {
 	}
 	body = io.LimitReader(resp.Body, limit+1)
 	if o.to != nil {
-		n, err := io.Copy(o.to, body)
+		to := &target{Writer: o.to}
+		n, err := io.Copy(to, body)
 		switch {
+		case to.err != nil: // of the disk here, not of the service
+			return nil, fmt.Errorf("writing the answer: %w", to.err)
 		case err != nil:
 			return nil, &outage{&detailed{fmt.Sprintf("the answer breaks off after %d bytes", n), err}}
 		case n > limit:
@@ -187,4 +190,16 @@ func (s *Source) exchange(ctx context.Context, o order) ([]byte, error) {
 		return nil, fmt.Errorf("the answer has more than the %d bytes allowed", limit)
 	}
 	return answer.Bytes(), nil
+}
+
+// target keeps the error of a writer.
+type target struct {
+	io.Writer
+	err error
+}
+
+func (t *target) Write(p []byte) (int, error) {
+	n, err := t.Writer.Write(p)
+	t.err = err
+	return n, err
 }

@@ -73,16 +73,18 @@ type signatureReport struct {
 // qualityReport is what a list of accredited authorities says about a signature.
 type qualityReport struct {
 	Qualified bool   `json:"qualified"`
-	Code      string `json:"code"` // qualified, advanced-no-path, advanced-unlisted, advanced-at-issue or advanced-at-signed
+	Code      string `json:"code"` // qualified, advanced-no-issuer, advanced-unlisted, advanced-at-issue or advanced-at-signed
 	Text      string `json:"text"`
 	// The authority of the list that issued the certificate.
 	Authority string `json:"authority,omitempty"`
 	INN       string `json:"inn,omitempty"`
 	Number    string `json:"registry_number,omitempty"`
-	// At is when the signature was made; Proven reports whether a time stamp proves it.
+	// At is when the signature was made, by a time stamp (basis stamp), by the signer's word (claim), or it is not known and
+	// At is the time of the check (check).
 	At       time.Time `json:"at"`
-	Proven   bool      `json:"proven"`
+	Basis    string    `json:"basis"`
 	ListDate time.Time `json:"list_date"`
+	Old      bool      `json:"list_old"` // the list was older than 30 days then
 }
 
 // timeStampReport is one time stamp of a signature.
@@ -152,7 +154,7 @@ func signatureReports(signatures []sig.Signature) []signatureReport {
 			Level: s.Level, Covers: s.Covers, Findings: findingReports(s.Findings),
 		}
 		if q := s.Quality; q != nil {
-			one.Quality = &qualityReport{q.Qualified, q.Code, q.Text, q.Authority, q.INN, q.Number, q.At.UTC(), q.Proven, q.ListDate}
+			one.Quality = &qualityReport{q.Qualified, q.Code, q.Text, q.Authority, q.INN, q.Number, q.At.UTC(), q.Basis.String(), q.ListDate, q.Old}
 		}
 		if s.Scheme != nil {
 			one.Suite, one.Hash = suiteOf(s), s.Scheme.Hash.Name
@@ -426,10 +428,17 @@ func (p *printer) text(f findingReport) string {
 
 // quality returns what the list of authorities says, for people. It is text for English, see text.
 func (p *printer) quality(q *qualityReport) string {
-	if p.console.Words == nil {
-		return q.Text
+	text := q.Text
+	if p.console.Words != nil {
+		text = sign.Quality(p.console.Language, q.Code) + ": " + text
 	}
-	return sign.Quality(p.console.Language, q.Code) + ": " + q.Text
+	if q.Basis != sig.TimeProven.String() {
+		text += "; " + p.console.Text("when it was made is not proven")
+	}
+	if q.Old {
+		text += "; " + p.console.Text("the list is older than 30 days")
+	}
+	return text
 }
 
 // suiteOf returns the name of the suite of a signature, or of its scheme if it has no suite.

@@ -275,7 +275,7 @@ func (v *Command) Judge(c *cli.Console, known sig.Formats, common *Common, file 
 		return nil, errUnsigned
 	}
 	if common.list != nil {
-		common.list.Qualify(report)
+		common.list.Qualify(report, check.At)
 	}
 	r.fill(report)
 	return r, nil

@@ -62,6 +62,7 @@ type Service struct {
 	// Source is nil if the list is only imported.
 	Source Source
 	Every  time.Duration // between two fetches
+	Failed func(error)   // looking for a newer list failed; may be nil
 
 	mu      sync.Mutex
 	list    *trustlist.List // nil: none
@@ -109,12 +110,18 @@ func (s *Service) Import(ctx context.Context, document io.ReadSeeker, older bool
 	if err != nil {
 		return Result{}, err
 	}
-	if found && info.Version == list.Version && info.Date.Equal(list.Date) && !older {
-		return r, s.Store.TrustListChecked(ctx, list.Version, now)
-	}
 	content, err := pack(list)
 	if err != nil {
 		return Result{}, err
+	}
+	if found && info.Version == list.Version && info.Date.Equal(list.Date) {
+		stored, _, err := s.Store.TrustList(ctx)
+		if err != nil {
+			return Result{}, err
+		}
+		if bytes.Equal(stored.Content, content) {
+			return r, s.Store.TrustListChecked(ctx, list.Version, now)
+		}
 	}
 	put, err := s.Store.PutTrustList(ctx, Stored{Version: list.Version, Date: list.Date, ImportedAt: now, CheckedAt: now, Content: content}, older)
 	switch {
@@ -138,8 +145,13 @@ func pack(list *trustlist.List) ([]byte, error) {
 	if err := json.NewEncoder(z).Encode(list); err != nil {
 		return nil, err
 	}
-	err := z.Close()
-	return out.Bytes(), err
+	if err := z.Close(); err != nil {
+		return nil, err
+	}
+	if _, err := unpack(out.Bytes()); err != nil { // it may be too long
+		return nil, err
+	}
+	return out.Bytes(), nil
 }
 
 func unpack(content []byte) (*trustlist.List, error) {
@@ -147,15 +159,18 @@ func unpack(content []byte) (*trustlist.List, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the stored list of authorities: %w", err)
 	}
-	text, err := io.ReadAll(io.LimitReader(z, mostStored))
-	if err != nil {
+	text, err := io.ReadAll(io.LimitReader(z, mostStored+1))
+	switch {
+	case err != nil:
 		return nil, fmt.Errorf("the stored list of authorities: %w", err)
+	case len(text) > mostStored:
+		return nil, fmt.Errorf("the stored list of authorities has more than %d bytes", mostStored)
 	}
 	return trustlist.Load(text)
 }
 
 // List returns the stored list, nil if there is none. A newer one is seen within a minute. Only the first call of a process
-// lets others wait; later ones use the list before while one looks.
+// lets others wait; later ones use the list before while one looks, and if the database does not answer.
 func (s *Service) List(ctx context.Context) (*trustlist.List, error) {
 	now := s.Now()
 	s.mu.Lock()
@@ -173,12 +188,15 @@ func (s *Service) List(ctx context.Context) (*trustlist.List, error) {
 	} else {
 		list, of, err = s.look(ctx, list, of)
 	}
-	if err != nil {
-		s.lookAt = time.Time{}
+	switch {
+	case err == nil:
+		s.list, s.of, s.lookAt, s.looked = list, of, now.Add(fresh), true
+	case !s.looked:
 		return nil, err
+	case s.Failed != nil: // the list before stays in use, and the next look is in a minute
+		s.Failed(err)
 	}
-	s.list, s.of, s.lookAt, s.looked = list, of, now.Add(fresh), true
-	return list, nil
+	return s.list, nil
 }
 
 // look returns the stored list. list and of are what was found before.
@@ -204,13 +222,13 @@ func (s *Service) Info(ctx context.Context) (info Stored, found bool, err error)
 	return s.Store.TrustListInfo(ctx)
 }
 
-// Qualify sets the quality of the signatures of a report, if there is a list.
-func (s *Service) Qualify(ctx context.Context, r *sig.Report) error {
+// Qualify sets the quality of the signatures of a report that were checked for a time, if there is a list.
+func (s *Service) Qualify(ctx context.Context, r *sig.Report, checked time.Time) error {
 	list, err := s.List(ctx)
 	if err != nil || list == nil {
 		return err
 	}
-	list.Qualify(r)
+	list.Qualify(r, checked)
 	return nil
 }
 

@@ -41,7 +41,7 @@ func TestImport(t *testing.T) {
 	quality := func(s *accreditation.Service) string {
 		t.Helper()
 		r := &sig.Report{Signatures: []sig.Signature{{Signer: signer.Certificate, Chain: []*x509gost.Certificate{signer.Certificate, root.Certificate}, SigningTime: now}}}
-		if err := s.Qualify(t.Context(), r); err != nil {
+		if err := s.Qualify(t.Context(), r, now); err != nil {
 			t.Fatal(err)
 		}
 		if r.Signatures[0].Quality == nil {

@@ -30,7 +30,7 @@ type Verification struct {
 	// and Trust are used.
 	Evidence sig.Evidence
 	// Qualify sets the quality of signatures by a list of accredited authorities; nil: there is no such list.
-	Qualify func(ctx context.Context, r *sig.Report) error
+	Qualify func(ctx context.Context, r *sig.Report, checked time.Time) error
 	// Limits bound what the verification of one document may cost. The zero value means
 	// the default limits, which grow with the document.
 	Limits budget.Limits
@@ -71,6 +71,12 @@ type VerifyOrder struct {
 
 // Quality is what the list of accredited authorities says about a signature.
 type Quality = sig.Quality
+
+// The ways in which it is known when a signature was made; see [Quality].
+const (
+	TimeClaimed = sig.TimeClaimed
+	TimeProven  = sig.TimeProven
+)
 
 // SignatureReport is the result for one signature.
 type SignatureReport struct {
@@ -236,7 +242,7 @@ func (v *Verification) judge(ctx context.Context, format sig.Format, check *sig.
 		return nil, refused(err)
 	}
 	if v.Qualify != nil {
-		if err := v.Qualify(ctx, report); err != nil {
+		if err := v.Qualify(ctx, report, check.At); err != nil {
 			return nil, err
 		}
 	}

@@ -210,15 +210,16 @@ type qualityInfo struct {
 	Code, Text                     string
 	Authority, INN, RegistryNumber string
 	SignedAt                       *string
-	Proven                         bool
+	Basis                          string // stamp, claim or check
 	ListDate                       string
+	ListOld                        bool
 }
 
 func qualityOf(q *signing.Quality) *qualityInfo {
 	if q == nil {
 		return nil
 	}
-	return &qualityInfo{q.Qualified, q.Code, q.Text, q.Authority, q.INN, q.Number, rest.TimeOrNull(q.At), q.Proven, *rest.TimeOrNull(q.ListDate)}
+	return &qualityInfo{q.Qualified, q.Code, q.Text, q.Authority, q.INN, q.Number, rest.TimeOrNull(q.At), q.Basis.String(), *rest.TimeOrNull(q.ListDate), q.Old}
 }
 
 func (a *API) signatures(ctx context.Context, docs *documents, q question) ([]verdict, error) {

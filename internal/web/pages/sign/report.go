@@ -283,8 +283,9 @@ func (r *report) json() ([]byte, error) {
 		INN       string    `json:"inn,omitempty"`
 		Number    string    `json:"registry_number,omitempty"`
 		At        time.Time `json:"at"`
-		Proven    bool      `json:"proven"`
+		Basis     string    `json:"basis"`
 		ListDate  time.Time `json:"list_date"`
+		Old       bool      `json:"list_old"`
 	}
 	type signature struct {
 		Number      string     `json:"number"`
@@ -324,7 +325,7 @@ func (r *report) json() ([]byte, error) {
 			one.Signer = &signer{Subject: c.Subject, Issuer: c.Issuer, Serial: c.Serial, NotBefore: c.NotBefore, NotAfter: c.NotAfter, DER: c.DER}
 		}
 		if q := s.Quality; q != nil {
-			one.Quality = &quality{q.Qualified, q.Code, q.Text, q.Authority, q.INN, q.Number, q.At.UTC(), q.Proven, q.ListDate}
+			one.Quality = &quality{q.Qualified, q.Code, q.Text, q.Authority, q.INN, q.Number, q.At.UTC(), q.Basis.String(), q.ListDate, q.Old}
 		}
 		for _, f := range s.Findings {
 			one.Findings = append(one.Findings, finding{Indication: f.Indication, Code: f.Code, Text: f.Text})

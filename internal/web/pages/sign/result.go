@@ -342,9 +342,6 @@ func (w speaker) kind(s *signature) string {
 	return text
 }
 
-// oldList is the age of a list of accredited authorities, when the signature was made, from which on a reader is told.
-const oldList = 30 * 24 * time.Hour
-
 // quality returns what the list of accredited authorities says about a signature, nothing without a list.
 func (w speaker) quality(q *signing.Quality) (lines []string) {
 	if q == nil {
@@ -361,13 +358,16 @@ func (w speaker) quality(q *signing.Quality) (lines []string) {
 		}
 		lines = append(lines, w.Text("quality.authority", authority))
 	}
-	if q.Proven {
+	switch q.Basis {
+	case signing.TimeProven:
 		lines = append(lines, w.Text("quality.proven", w.When(q.At)))
-	} else {
+	case signing.TimeClaimed:
 		lines = append(lines, w.Text("quality.claimed", w.When(q.At)))
+	default:
+		lines = append(lines, w.Text("quality.unknown"))
 	}
 	list := w.Text("quality.list", w.Day(q.ListDate))
-	if q.At.Sub(q.ListDate) > oldList {
+	if q.Old {
 		list += "; " + w.Text("quality.old")
 	}
 	return append(lines, list)
