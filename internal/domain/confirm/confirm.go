@@ -89,10 +89,11 @@ type Record struct {
 	EndedAt        time.Time // zero until the state is final
 }
 
-// matches reports whether the answers of a method to the record can have a number. A device and the page in which an
-// operation was begun are two places. A passkey in that page needs no number: who answers has begun it.
+// matches reports whether the answers of a method to the record can have a number. A device and the page in which the
+// record was begun are two places, and so are that page and one in another sign-in. The page of a second step is in no
+// sign-in yet, and shows no record of another one.
 func (r *Record) matches(m *Row) bool {
-	return m.Device || m.Page && r.Purpose == ForOperation && r.SignIn != ""
+	return m.Device || m.Page && !r.Purpose.SignIn() && r.SignIn != ""
 }
 
 // AsksNumber reports whether an answer in a sign-in needs the number that the page of another one shows.
@@ -197,7 +198,7 @@ type Ask struct {
 	Callback string
 	// Titles means that the client shows a title with the challenge. Then a device must
 	// send the two digits of Record.Number, and so must an answer of a passkey in another sign-in
-	// than the one in which the operation was begun.
+	// than the one in which the record was begun.
 	Titles bool
 }
 

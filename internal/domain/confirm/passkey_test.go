@@ -62,8 +62,8 @@ func withPasskeys(t *testing.T, db *store.DB) *holder {
 	return h
 }
 
-// TestPasskeyNumber: an operation that was begun on a page of one sign-in is approved in another one only with the number
-// that the first page shows. Wrong numbers are attempts.
+// TestPasskeyNumber: what was begun on a page of one sign-in is approved in another one only with the number that the first
+// page shows: an operation, a text and the end of a delay. Wrong numbers are attempts.
 func TestPasskeyNumber(t *testing.T) {
 	h, ctx := withPasskeys(t, storetest.SQLite(t)), t.Context()
 	desk, phone := ivan, ivan
@@ -113,6 +113,23 @@ func TestPasskeyNumber(t *testing.T) {
 	}
 	if got := answer(phone, begin(ivan, order(), true), ""); got.Record.State != confirm.Confirmed {
 		t.Errorf("of no sign-in: %s, %v", got.Record.State, got.Wrong)
+	}
+	for _, purpose := range []confirm.Purpose{confirm.ForText, confirm.ForChange} {
+		d := order()
+		d.Purpose = purpose
+		p := begin(desk, d, true)
+		if got := answer(phone, p, ""); got.Wrong == nil || got.Record.State != confirm.Challenged {
+			t.Errorf("%s without a number: %s, %v", purpose, got.Record.State, got.Wrong)
+		}
+		if got := answer(phone, p, p.Record.Number); got.Record.State != confirm.Confirmed {
+			t.Errorf("%s with the number: %s, %v", purpose, got.Record.State, got.Wrong)
+		}
+	}
+	// The second step of a sign-in is answered on its own page.
+	d := order()
+	d.Purpose, d.SignIn = confirm.ForSignIn, "desk"
+	if p := begin(desk, d, true); p.Record.Number != "" {
+		t.Errorf("a second step has the number %q", p.Record.Number)
 	}
 	// The last wrong number ends the operation.
 	p = begin(desk, order(), true)

@@ -108,3 +108,41 @@ func TestPasskeyApprovals(t *testing.T) {
 	w.OK(tamgatest.TwoGroup, "POST", "/ums/approvals/"+list[0].Id+"/approve", "")
 	refused("DELETE", path+"/AAAA", "has no passkeys")
 }
+
+// TestProofOfAnotherSession: a person with the password alone begins the confirmation after which a session may change
+// factors. The passkey of the user approves it in another session only with the number of the page that began it.
+func TestProofOfAnotherSession(t *testing.T) {
+	t.Parallel()
+	w := tamgatest.StartUMS(t, tamgatest.WithPasskeys()...)
+	phone, desk := pagetest.New(t, w.Server), pagetest.New(t, w.Server)
+	phone.SignIn("/devices", w.Dev.User.Login, w.Dev.User.Password)
+	key := webauthntest.New(t, w.URL, "localhost")
+	page := phone.Shows(phone.Post("/devices/do/passkey", url.Values{"name": {"phone"}}))
+	phone.Shows(phone.Post("/devices/do/passkey-add", url.Values{"passkey": {string(key.Create([]byte(phone.Find(page, passkeyOptions)[1])))}}), "Passkeys")
+	w.OK(tamgatest.Ours, "POST", "/ums/user/"+w.Dev.User.ID+"/authmethod/passkey?level=1", "")
+
+	desk.SignIn("/devices", w.Dev.User.Login, w.Dev.User.Password)
+	desk.Is(desk.Post("/devices/do/passkey", url.Values{"name": {"second"}}), 403)
+	at := desk.Shows(desk.Post("/devices/do/prove", nil), `value="passkey"`).At.Path
+	phone.Shows(phone.Get("/confirm"), at)
+	page = phone.Shows(phone.Post(at, url.Values{"choice": {"passkey"}}), `name="number"`, "Its page there shows two digits")
+	number := desk.Find(desk.Shows(desk.Get(at)), pagetest.ShownNumber)[1]
+	if strings.Contains(page.Text, ">"+number+"<") {
+		t.Errorf("the page that asks for the number shows it:\n%s", page.Text)
+	}
+	options := regexp.MustCompile(`data-passkey="get" data-options="([^"]+)"`)
+	answer := func(number string) pagetest.Page {
+		return phone.Post(at, url.Values{"passkey": {string(key.Get([]byte(phone.Find(page, options)[1])))}, "number": {number}})
+	}
+	phone.Is(answer(""), 400, "The number is wrong")
+	desk.Post(at, url.Values{"finish": {"yes"}})
+	desk.Is(desk.Post("/devices/do/passkey", url.Values{"name": {"second"}}), 403) // nothing is proved
+
+	if done := phone.Shows(answer(number), "Go on in the browser or on the device where it was begun"); strings.Contains(done.Text, `name="finish"`) {
+		t.Errorf("a session that did not begin it can spend it:\n%s", done.Text)
+	}
+	phone.Is(phone.Post(at, url.Values{"finish": {"yes"}}), 400)
+	desk.Shows(desk.Get(at), "Continue in this session", `name="finish"`)
+	desk.Shows(desk.Post(at, url.Values{"finish": {"yes"}}), "It is confirmed that it is you")
+	desk.Shows(desk.Post("/devices/do/passkey", url.Values{"name": {"second"}}), `data-passkey="create"`)
+}

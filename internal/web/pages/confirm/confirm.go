@@ -234,6 +234,7 @@ type confirmView struct {
 	Finish       string // key of what a confirmed one waits for on this page; "": nothing
 	PIN          bool   // it waits for the PIN of the key
 	Elsewhere    bool   // confirmed, and carried out by its client
+	There        bool   // confirmed, and of use in the session that began it alone
 	Ended        string // why it has ended; "" if it is open
 	Result       string // address of the result
 }
@@ -518,7 +519,12 @@ func (a *API) offer(ctx context.Context, who audit.Principal, p *confirm.Prompt,
 func (a *API) offerEnd(ctx context.Context, r *confirm.Record, v *confirmView) error {
 	own := r.ClientID == a.Clients.Own
 	if r.Purpose == confirm.ForText {
-		if v.Elsewhere = !own; own {
+		switch {
+		case !own:
+			v.Elsewhere = true
+		case !begunBy(r, rest.Caller(ctx)):
+			v.There = true
+		default:
 			v.Finish = "confirm.proved"
 		}
 		return nil
@@ -538,6 +544,11 @@ func (a *API) offerEnd(ctx context.Context, r *confirm.Record, v *confirmView) e
 		v.Elsewhere = true
 	}
 	return nil
+}
+
+// begunBy reports whether a record was begun in the session of a person. A record of a release before does not say.
+func begunBy(r *confirm.Record, who audit.Principal) bool {
+	return r.SignIn == "" || r.SignIn == who.TokenID
 }
 
 // resultOf returns the page of what a record of these pages has made.
@@ -615,7 +626,8 @@ func (a *API) answer(ctx context.Context, who audit.Principal, r *confirm.Record
 		return nil, err
 	case p.Wrong != nil:
 		return nil, a.wrong(ctx, p.Wrong, r.ID, declined)
-	case p.Record.ClientID != a.Clients.Own || p.Record.State != confirm.Confirmed:
+	case p.Record.ClientID != a.Clients.Own || p.Record.State != confirm.Confirmed,
+		p.Record.Purpose == confirm.ForText && !begunBy(&p.Record, who): // that session spends it
 		return rest.Redirect{Location: "/confirm/" + r.ID, See: true}, nil
 	}
 	return a.carryOut(ctx, &p.Record, "")
