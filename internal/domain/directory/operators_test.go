@@ -289,6 +289,26 @@ func TestMass(t *testing.T) {
 	})
 }
 
+// TestMassOfLocked removes many people from the directory who were disabled and are locked: nothing more is taken from them.
+func TestMassOfLocked(t *testing.T) {
+	b := newBench(t, storetest.SQLite(t))
+	for n := range 20 {
+		b.source.entries = append(b.source.entries, person(n))
+	}
+	b.sync(t, directory.Plan{}, directory.Result{Entries: 20, Added: 20})
+	for n := range 10 {
+		b.source.entries[n].Disabled = true
+	}
+	b.sync(t, directory.Plan{AnyMissing: true}, directory.Result{Entries: 20, Unchanged: 10, Locked: 10})
+	b.source.entries = b.source.entries[10:]
+	b.source.entries[9].Disabled = true
+	b.sync(t, directory.Plan{}, directory.Result{Entries: 10, Unchanged: 9, Missing: 10, Locked: 1})
+	b.source.entries = b.source.entries[6:]
+	if _, err := b.Sync(t.Context(), directory.Plan{}); !errors.Is(err, directory.ErrTooMany) || !strings.Contains(err.Error(), "6 are missing") {
+		t.Errorf("people who are not locked: %v", err)
+	}
+}
+
 // TestUnknown has entries that do not say whether people may sign in: a lock stays as it is, and no user is added.
 func TestUnknown(t *testing.T) {
 	b := newBench(t, storetest.SQLite(t))

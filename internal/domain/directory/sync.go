@@ -451,7 +451,7 @@ func (r *run) missing(ctx context.Context) error {
 	err := r.links(ctx, func(list []Link) error {
 		all += len(list)
 		for _, l := range list {
-			if l.MissingSince.IsZero() && gone(l) {
+			if l.MissingSince.IsZero() && !l.Barred && gone(l) { // Barred: nothing more is taken from the user
 				vanished++
 			}
 		}
