@@ -289,6 +289,70 @@ func TestMass(t *testing.T) {
 	})
 }
 
+// TestLockedAnyhow disables people who cannot follow their entries otherwise: the lock is made, and the rest refused.
+func TestLockedAnyhow(t *testing.T) {
+	for name, change := range map[string]func(e *directory.Entry){
+		"the login of another user": func(e *directory.Entry) { e.Login = "p1" },
+		"no login":                  func(e *directory.Entry) { e.Login = "a\x00\nb" },
+		"a group that is not there": func(e *directory.Entry) { e.Group = "Unknown" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, storetest.SQLite(t))
+			b.source.entries = []directory.Entry{person(0), person(1)}
+			b.sync(t, directory.Plan{}, directory.Result{Entries: 2, Added: 2})
+			b.source.entries[0].Disabled = true
+			change(&b.source.entries[0])
+			for _, dry := range []bool{true, false} {
+				b.sync(t, directory.Plan{Dry: dry}, directory.Result{Entries: 2, Unchanged: 1, Locked: 1, Refused: 1})
+				if u := b.user(t, "p0"); u.Locked == dry {
+					t.Errorf("dry: %t, locked: %t", dry, u.Locked)
+				}
+			}
+			b.sync(t, directory.Plan{}, directory.Result{Entries: 2, Unchanged: 1, Refused: 1})
+			if err := b.Users.Unlock(t.Context(), b.user(t, "p0").ID); err != nil {
+				t.Fatal(err)
+			}
+			b.sync(t, directory.Plan{}, directory.Result{Entries: 2, Unchanged: 1, Refused: 1})
+			if u := b.user(t, "p0"); u.Locked {
+				t.Error("an unlock of an operator was overruled")
+			}
+			b.source.entries[0] = person(0)
+			b.source.entries[0].Disabled, b.source.entries[0].Group = true, "Guests"
+			b.sync(t, directory.Plan{}, directory.Result{Entries: 2, Unchanged: 1, Changed: 1})
+		})
+	}
+}
+
+// TestMassOfRefused moves many people to a group that is not there. That cannot be done, and stops no lock of others.
+func TestMassOfRefused(t *testing.T) {
+	b := newBench(t, storetest.SQLite(t))
+	for n := range 20 {
+		b.source.entries = append(b.source.entries, person(n))
+	}
+	b.sync(t, directory.Plan{}, directory.Result{Entries: 20, Added: 20})
+	for n := range 10 {
+		b.source.entries[n].Group = "Unknown"
+	}
+	b.source.entries[3].Disabled = true
+	b.source.entries[19].Disabled, b.source.entries[18].Group = true, "Guests"
+	for _, dry := range []bool{true, false} {
+		b.sync(t, directory.Plan{Dry: dry}, directory.Result{Entries: 20, Unchanged: 8, Changed: 1, Locked: 2, Refused: 10})
+	}
+	if a, b := b.user(t, "p3"), b.user(t, "p19"); !a.Locked || !b.Locked {
+		t.Errorf("%+v, %+v", a, b)
+	}
+	b.sync(t, directory.Plan{}, directory.Result{Entries: 20, Unchanged: 10, Refused: 10})
+	for n := range 8 { // six may move, and are too many
+		b.source.entries[n].Group = "Guests"
+	}
+	for n := range 2 {
+		b.source.entries[n].Group = "Unknown"
+	}
+	if _, err := b.Sync(t.Context(), directory.Plan{}); !errors.Is(err, directory.ErrTooMany) || !strings.Contains(err.Error(), "8 are disabled or in another group") { // above the bound none is tried
+		t.Errorf("%v", err)
+	}
+}
+
 // TestMassOfLocked removes many people from the directory who were disabled and are locked: nothing more is taken from them.
 func TestMassOfLocked(t *testing.T) {
 	b := newBench(t, storetest.SQLite(t))

@@ -312,11 +312,16 @@ var errDry = errors.New("directory: nothing is kept")
 
 // change runs fn in one transaction with locks. A dry run keeps nothing of it.
 func (r *run) change(ctx context.Context, locked lock.Set, fn func(ctx context.Context) error) error {
+	return r.attempt(ctx, locked, !r.Dry, fn)
+}
+
+// attempt runs fn in one transaction with locks, and keeps what it did if keep is true.
+func (r *run) attempt(ctx context.Context, locked lock.Set, keep bool, fn func(ctx context.Context) error) error {
 	err := r.Store.Atomic(ctx, locked, func(ctx context.Context) error {
 		if err := fn(ctx); err != nil {
 			return fault.Rollback(err)
 		}
-		if r.Dry {
+		if !keep {
 			return errDry
 		}
 		return nil
@@ -338,10 +343,24 @@ func (r *run) follow(ctx context.Context, e Entry, l Link) error {
 		return r.apply(ctx, e, l)
 	}
 	most, err := r.mostTaken(ctx)
-	if r.taken++; err == nil && r.taken <= most {
+	if err != nil {
+		return err
+	}
+	if locks := disabled && !l.Barred; !locks && r.taken <= most {
+		// A change that cannot be made is not counted: it is found at each synchronization again, and enough of them
+		// would stop all locks for good. Above the bound nothing is tried any more.
+		err := r.attempt(ctx, user.Follows(l.UserID, e.account()), false, func(ctx context.Context) error {
+			_, err := r.Users.Follow(ctx, l.UserID, e.account())
+			return err
+		})
+		if err != nil {
+			return r.told(Changed, e, l.Login, err)
+		}
+	}
+	if r.taken++; r.taken <= most {
 		r.later = append(r.later, taking{e, l})
 	}
-	return err
+	return nil
 }
 
 // disabled reports whether a user with a link may not sign in. An entry that does not say so changes nothing.
@@ -368,8 +387,19 @@ func (r *run) mostTaken(ctx context.Context) (int, error) {
 	return max(fewMissing, int(r.MostMissing*float64(r.linked))), nil
 }
 
-// apply makes the changes of follow, in one transaction.
+// apply makes the changes of follow. A lock has a transaction of its own: it is kept if the user cannot follow the entry
+// otherwise, such as to a login that another user has.
 func (r *run) apply(ctx context.Context, e Entry, l Link) error {
+	locked := false
+	if e.disabled(l) && !l.Barred {
+		var err error
+		if locked, err = r.lockDisabled(ctx, l); err != nil {
+			return r.told(Locked, e, l.Login, err)
+		}
+		if locked {
+			r.tell(Locked, l.Login, e.DN, nil)
+		}
+	}
 	var kind Kind
 	err := r.change(ctx, user.Follows(l.UserID, e.account()), func(ctx context.Context) error {
 		kind = ""
@@ -378,7 +408,8 @@ func (r *run) apply(ctx context.Context, e Entry, l Link) error {
 			return err
 		}
 		disabled := e.disabled(l)
-		next := Link{UserID: l.UserID, Entry: e.ID, DN: e.DN, Digest: e.digest(), Barred: disabled, Locked: l.Locked}
+		// A user whom lockDisabled has not seen is locked by the next synchronization.
+		next := Link{UserID: l.UserID, Entry: e.ID, DN: e.DN, Digest: e.digest(), Barred: disabled && l.Barred, Locked: l.Locked}
 		changed, err := r.Users.Follow(ctx, l.UserID, e.account())
 		if err != nil {
 			return err
@@ -387,15 +418,7 @@ func (r *run) apply(ctx context.Context, e Entry, l Link) error {
 			kind = Changed
 			err = r.record(ctx, audit.Entry{Operation: "FollowDirectory", Object: l.UserID})
 		}
-		locks := false
-		switch {
-		case err != nil:
-		case disabled && !l.Barred:
-			next.Locked, locks, err = r.lock(ctx, l.UserID)
-			if locks {
-				kind = Locked
-			}
-		case !disabled && l.Locked: // Barred alone: an operator has locked or unlocked the user since
+		if err == nil && !disabled && l.Locked { // Barred alone: an operator has locked or unlocked the user since
 			kind, next.Locked = Unlocked, false
 			if err = r.Users.Unlock(ctx, l.UserID); err == nil {
 				err = r.record(ctx, audit.Entry{Operation: "UnlockUser", Object: l.UserID})
@@ -406,11 +429,31 @@ func (r *run) apply(ctx context.Context, e Entry, l Link) error {
 		}
 		return r.Store.PutLink(ctx, r.Name, next)
 	})
-	if err == nil && kind == "" {
+	switch {
+	case err == nil && locked: // which was told
+		return nil
+	case err == nil && kind == "":
 		r.result.Unchanged++
 		return nil
 	}
 	return r.told(kind, e, l.Login, err)
+}
+
+// lockDisabled locks a user whose entry is disabled. locks reports whether the user was not locked before.
+func (r *run) lockDisabled(ctx context.Context, l Link) (locks bool, err error) {
+	err = r.change(ctx, lock.User(l.UserID), func(ctx context.Context) error {
+		locks = false
+		l, err := r.again(ctx, l)
+		if err != nil || l.UserID == "" || l.Barred {
+			return err
+		}
+		l.Barred, l.MissingSince = true, time.Time{}
+		if l.Locked, locks, err = r.lock(ctx, l.UserID); err != nil {
+			return err
+		}
+		return r.Store.PutLink(ctx, r.Name, l)
+	})
+	return locks, err
 }
 
 // again reads a link in a transaction that locks its user: an operator may have acted since it was read. The user is "" if
