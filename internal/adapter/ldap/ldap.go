@@ -229,22 +229,30 @@ var refusals = []uint16{
 	ldap.LDAPResultConstraintViolation, ldap.LDAPResultUnwillingToPerform, ldap.LDAPResultInsufficientAccessRights, ldap.LDAPResultReferral,
 }
 
+// isRefusal reports whether an error is about the person or the entry, and not about the directory.
+func isRefusal(err error) bool {
+	return slices.ContainsFunc(refusals, func(code uint16) bool { return ldap.IsErrorWithCode(err, code) })
+}
+
 // Check reports whether the directory accepts the password of a person, who is the entry at dn. Another entry may have got
-// that name since. The error is a *fault.Outage if no server answers.
+// that name since. The error is a *fault.Outage if no server answers, or none accepts the service.
+//
+// Whatever needs the service comes first, and the password last: otherwise a fault of the service would have another answer for
+// a right password than for a wrong one.
 func (d *Directory) Check(ctx context.Context, dn, entry, password string) (bool, error) {
 	if dn == "" || password == "" {
 		return false, nil // a bind without a password is anonymous, and succeeds (RFC 4513, 5.1.2)
 	}
 	within, cancel := context.WithTimeout(ctx, checkTime)
 	defer cancel()
-	conn, err := d.open(within)
-	if err == nil {
-		defer conn.Close()
-		err = conn.Bind(dn, password)
-	}
+	conn, err := d.bound(within)
 	same := false
 	if err == nil {
+		defer conn.Close()
 		same, err = d.isEntry(within, conn, dn, entry)
+	}
+	if err == nil {
+		err = conn.Bind(dn, password) // also for another entry: the time of the answer does not say that
 	}
 	var outage *fault.Outage
 	switch {
@@ -254,22 +262,22 @@ func (d *Directory) Check(ctx context.Context, dn, entry, password string) (bool
 		return false, ctx.Err()
 	case errors.As(err, &outage):
 		return false, err
-	case slices.ContainsFunc(refusals, func(code uint16) bool { return ldap.IsErrorWithCode(err, code) }):
+	case isRefusal(err):
 		return false, nil
 	}
 	return false, d.outage(fmt.Errorf("checking a password: %w", err))
 }
 
 // isEntry reports whether the entry at dn is the one with an identifier. It asks as the service: people may not be able to
-// read their own entries.
+// read their own entries. An entry that the service cannot read is another one.
 func (d *Directory) isEntry(ctx context.Context, conn *connection, dn, entry string) (same bool, err error) {
-	if err := conn.Bind(d.config.BindDN, d.config.Password); err != nil {
-		return false, d.outage(fmt.Errorf("binding as %s: %w", d.config.BindDN, err))
-	}
 	err = d.search(ctx, conn, dn, ldap.ScopeBaseObject, "(objectClass=*)", []string{d.config.ID}, func(e *ldap.Entry) error {
 		same = entry != "" && d.identifier(e) == entry
 		return nil
 	})
+	if isRefusal(err) {
+		return false, nil
+	}
 	return same, err
 }
 

@@ -177,6 +177,52 @@ func TestCheck(t *testing.T) {
 	}
 }
 
+// TestCheckAnonymous checks passwords while the service reads anonymously. Right and wrong ones have one answer if it may not read.
+func TestCheckAnonymous(t *testing.T) {
+	t.Parallel()
+	s := judge.RunSlapd(t, "", "", units+people(2), false)
+	c := configOf(s.URL)
+	c.BindDN, c.Password = "", ""
+	d := opened(t, c)
+	if err := d.Probe(t.Context()); err != nil {
+		t.Error(err)
+	}
+	dn, id := "uid=p1,ou=people,"+judge.SlapdBase, read(t, d)["p1"].ID
+	for _, c := range []struct {
+		dn, entry, password string
+		want                bool
+	}{
+		{dn, id, "password-1", true}, {dn, id, "password-0", false}, {dn, id, "", false}, {dn, "another", "password-1", false},
+		{"uid=absent,ou=people," + judge.SlapdBase, id, "password-1", false}, {"no name", id, "password-1", false},
+	} {
+		if ok, err := d.Check(t.Context(), c.dn, c.entry, c.password); ok != c.want || err != nil {
+			t.Errorf("%q with %q: %t, %v", c.dn, c.password, ok, err)
+		}
+	}
+	if err := d.Decoy(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestCheckWithoutService has a password of the service that expired. No password of a person gets another answer.
+func TestCheckWithoutService(t *testing.T) {
+	t.Parallel()
+	s := judge.RunSlapd(t, "", "", units+people(2), false)
+	c := configOf(s.URL)
+	dn, id := "uid=p1,ou=people,"+judge.SlapdBase, read(t, opened(t, c))["p1"].ID
+	c.Password = "expired"
+	d := opened(t, c)
+	var outage *fault.Outage
+	for _, password := range []string{"password-1", "password-0"} {
+		if ok, err := d.Check(t.Context(), dn, id, password); ok || !errors.As(err, &outage) {
+			t.Errorf("%s: %t, %v", password, ok, err)
+		}
+	}
+	if err := d.Decoy(t.Context()); !errors.As(err, &outage) {
+		t.Errorf("a person who does not exist: %v", err)
+	}
+}
+
 // TestServers tries servers that are away, silent, or without TLS, before the one that answers.
 func TestServers(t *testing.T) {
 	t.Parallel()
