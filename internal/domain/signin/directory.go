@@ -30,18 +30,36 @@ const mostAsked = 100
 // errAsked is the answer to attempts beyond mostAsked.
 var errAsked error = fault.New(fault.Unavailable, "too many sign-ins wait for the directory of the organization: try again later").Until(5 * time.Second)
 
-// askDirectories begins to ask the directory of a user about a password, beside the derivation of the local one. The other
-// directories do the work of a question, and all of them for other users. may is false for users who may not sign in now: their
-// passwords are not sent. answer waits: for the directory of the user if it accepts the password, otherwise for all, so an outage
-// of one of them does not show whose users it has.
-func (s *Service) askDirectories(ctx context.Context, c *Credential, may bool, text string) (answer func() (matches bool, err error)) {
+// beginAsking takes a place among the attempts that wait for directories. askDirectories gives it back.
+func (s *Service) beginAsking() bool {
 	if len(s.directories) == 0 {
-		return func() (bool, error) { return false, nil }
+		return true
 	}
 	select {
 	case s.asked <- struct{}{}:
+		return true
 	default:
+		return false
+	}
+}
+
+// endAsking gives a place back that was not used.
+func (s *Service) endAsking() {
+	if len(s.directories) > 0 {
+		<-s.asked
+	}
+}
+
+// askDirectories begins to ask the directory of a user about a password, beside the derivation of the local one. The other
+// directories do the work of a question, and all of them for other users. may is false for users who may not sign in now: their
+// passwords are not sent. answer waits: for the directory of the user if it accepts the password, otherwise for all, so an outage
+// of one of them does not show whose users it has. placed is the result of beginAsking.
+func (s *Service) askDirectories(ctx context.Context, c *Credential, placed, may bool, text string) (answer func() (matches bool, err error)) {
+	switch {
+	case !placed:
 		return func() (bool, error) { return false, errAsked }
+	case len(s.directories) == 0:
+		return func() (bool, error) { return false, nil }
 	}
 	type result struct {
 		matches bool

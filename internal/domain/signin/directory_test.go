@@ -239,12 +239,23 @@ func TestTwoDirectories(t *testing.T) {
 	}
 }
 
-// TestSlowDirectory has more attempts than may wait for a directory. The others get an answer at once, and local users sign in.
+// TestSlowDirectory has more attempts than may wait for a directory. The others get an answer at once, and local users sign in. Such
+// an attempt does not count for a user of the directory, which was not asked; it does for a user whose password is here.
 func TestSlowDirectory(t *testing.T) {
 	b := newBench(t)
 	corp := &corporate{held: make(chan struct{}), begun: make(chan struct{})}
 	corp.called = sync.NewCond(&corp.mu)
 	b.services = b.serviceWith(t, settings(), deps{Keys: b.keys, Directories: []signin.Directory{corp}})
+	anna, err := b.users.Add(t.Context(), user.Account{Login: "anna", Group: "Default"})
+	if err == nil {
+		err = b.GrantMethod(t.Context(), anna.ID, "password")
+	}
+	if err == nil {
+		err = store.Directories{Users: store.Users{DB: b.db}}.PutLink(t.Context(), "corp", directory.Link{UserID: anna.ID, Entry: "1", DN: "uid=anna"})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	var waiting sync.WaitGroup
 	for n := range signin.MostAsked {
 		waiting.Go(func() {
@@ -263,9 +274,33 @@ func TestSlowDirectory(t *testing.T) {
 	if _, err := b.grant(t.Context(), "demo", secret); err != nil {
 		t.Errorf("a local user: %v", err)
 	}
+	for range settings().Failures + 1 {
+		for _, x := range []struct{ login, password string }{{"anna", "there-is-one"}, {"anna", "another-one"}, {"demo", "another-one"}} {
+			if _, err := b.grant(t.Context(), x.login, x.password); !fault.Is(err, fault.Unavailable) {
+				t.Errorf("%s with %s: %v", x.login, x.password, err)
+			}
+		}
+	}
 	close(corp.held)
 	waiting.Wait()
 	if _, err := b.grant(t.Context(), "unknown", "there-is-one"); code(t, err) != tokens.InvalidGrant {
 		t.Errorf("after the end: %v", err)
 	}
+	if _, err := b.grant(t.Context(), "anna", "there-is-one"); err != nil {
+		t.Errorf("a user of the directory after the end: %v", err)
+	}
+	if _, err := b.grant(t.Context(), "demo", secret); code(t, err) != tokens.InvalidGrant {
+		t.Errorf("a local user after many wrong passwords: %v", err)
+	}
+	// No place was lost.
+	corp.mu.Lock()
+	corp.held, corp.begun = make(chan struct{}), make(chan struct{})
+	held := corp.held
+	corp.mu.Unlock()
+	for n := range signin.MostAsked {
+		waiting.Go(func() { b.grant(t.Context(), fmt.Sprint("again", n), "there-is-one") })
+		<-corp.begun
+	}
+	close(held)
+	waiting.Wait()
 }

@@ -186,18 +186,24 @@ func (s *Service) checkPassword(ctx context.Context, login, text string) (Creden
 	}
 	end := sync.OnceFunc(attempt.End)
 	defer end()
+	// Without a place no directory is asked, so the attempt is none at the password of a user of a directory, and does not count for the
+	// user. Passwords that are stored here are checked all the same, and count. The answer is the same unless the password matches.
+	placed := s.beginAsking()
 	rule := LockOut{s.settings.Failures, s.settings.Window, s.settings.LockOut, isTrusted(ctx)}
 	var counted bool
-	if known {
+	if known && (placed || c.Directory == "") {
 		counted, err = s.store.BeginUserAttempt(ctx, c.User.ID, s.now(), rule)
 	} else {
-		counted, err = s.store.BeginAttempt(ctx, KeyOf(login), s.now(), rule)
+		counted, err = s.store.BeginAttempt(ctx, KeyOf(login), s.now(), rule) // the same work
 	}
 	if err != nil {
+		if placed {
+			s.endAsking()
+		}
 		return Credential{}, false, err
 	}
 	may := known && counted && c.Scheme.Password && !c.User.Barred(s.now())
-	answer := s.askDirectories(ctx, &c, may, text)
+	answer := s.askDirectories(ctx, &c, placed, may, text)
 	matches := attempt.Matches(text) && c.Encoded != "" && c.Directory == ""
 	end() // a directory that is slow holds no memory
 	var away error
