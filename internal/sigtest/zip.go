@@ -23,6 +23,7 @@ type ZipEntry struct {
 	Flags, Method uint16 // added
 	At            int    // 1 more than the index of the entry whose content this one uses
 	Prefix        string // bytes before the entry
+	Behind        string // bytes behind the content, within its length in the archive
 	Zip64         bool   // sizes in an extra field
 }
 
@@ -40,6 +41,7 @@ func Zip(files []ZipEntry, comment string) []byte {
 			w.Close()
 			data, method = b.Bytes(), 8
 		}
+		data = append(data, f.Behind...)
 		crc, size := crc32.ChecksumIEEE([]byte(f.Content))+f.CRC32, uint32(len(f.Content))+f.Size
 		flags := f.Flags
 		if f.Descriptor != "" {

@@ -28,7 +28,8 @@ var inflaters = sync.Pool{New: func() any {
 // more than Entry.Size bytes. Whether the content has that length and the checksum Entry.CRC32 is
 // known only at the end, so what w has received counts only if Copy returns nil.
 //
-// Errors: *Error for content of another length or checksum, or that cannot be decompressed; those of
+// Errors: *Error for content of another length or checksum, that cannot be decompressed, or that ends before its bytes
+// in the archive do; those of
 // the budget of Open, of w, of ctx, and of the source, wrapped.
 func (a *Archive) Copy(ctx context.Context, e *Entry, w io.Writer) error {
 	// Received bytes are read without charge; the decompressed bytes are charged.
@@ -73,10 +74,29 @@ func (a *Archive) Copy(ctx context.Context, e *Entry, w io.Writer) error {
 			return damaged(e.Name, "the entry %s cannot be decompressed: %s", quote(e.Name), err)
 		}
 	}
+	if err := atEnd(e, f.in); err != nil {
+		if broken.err != nil {
+			return readError(broken.err)
+		}
+		return err
+	}
 	if sum.Sum32() != e.CRC32 {
 		return damaged(e.Name, "the content of the entry %s does not match its checksum", quote(e.Name))
 	}
 	return nil
+}
+
+// atEnd returns an error unless all bytes of an entry were read. Deflate says itself where it ends, so more bytes may
+// follow, which a program that reads the archive from its beginning would take for the next entry.
+func atEnd(e *Entry, in *bufio.Reader) error {
+	switch _, err := in.ReadByte(); err {
+	case io.EOF:
+		return nil
+	case nil:
+		return damaged(e.Name, "the entry %s has bytes behind the end of its compressed content", quote(e.Name))
+	default:
+		return readError(err)
+	}
 }
 
 // sourceError records that reading the source failed, which is not an error of the archive.

@@ -3,6 +3,7 @@
 package zip
 
 import (
+	"bufio"
 	"compress/flate"
 	"errors"
 	"fmt"
@@ -32,6 +33,7 @@ type inflated struct {
 
 	mu    sync.Mutex
 	flate io.ReadCloser // nil before the first read
+	in    *bufio.Reader // from which flate reads, not one byte too much
 	at    int64         // where flate reads next
 }
 
@@ -43,11 +45,12 @@ func (f *inflated) ReadAt(p []byte, off int64) (int, error) {
 	if off < 0 {
 		return 0, fmt.Errorf("zip: offset %d is negative", off)
 	}
-	if off >= f.entry.Size {
+	if off >= f.entry.Size && f.entry.Size > 0 {
 		return 0, io.EOF
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	off = min(off, f.entry.Size) // without content, only its end is left to check
 	if err := f.seek(off); err != nil {
 		return 0, err
 	}
@@ -58,10 +61,29 @@ func (f *inflated) ReadAt(p []byte, off int64) (int, error) {
 		f.flate = nil
 		return n, f.failed(err)
 	}
+	if f.at == f.entry.Size {
+		if err := f.end(); err != nil {
+			f.flate = nil
+			return n, err
+		}
+	}
 	if n < len(p) {
 		return n, io.EOF
 	}
 	return n, nil
+}
+
+// end returns an error unless the content ends here, and its bytes in the archive too.
+func (f *inflated) end() error {
+	var more [1]byte
+	n, err := io.ReadFull(f.flate, more[:])
+	switch {
+	case n > 0:
+		return damaged(f.entry.Name, "the entry %s has more content than the %d bytes announced", quote(f.entry.Name), f.entry.Size)
+	case err != io.EOF:
+		return f.failed(err)
+	}
+	return atEnd(f.entry, f.in)
 }
 
 // seek moves to a position.
@@ -71,7 +93,8 @@ func (f *inflated) seek(off int64) error {
 		if err := f.archive.budget.Spend(e.Size); err != nil {
 			return err
 		}
-		f.flate, f.at = flate.NewReader(io.NewSectionReader(f.archive.source, e.Data, e.Compressed)), 0
+		f.in = bufio.NewReader(io.NewSectionReader(f.archive.source, e.Data, e.Compressed))
+		f.flate, f.at = flate.NewReader(f.in), 0
 	}
 	n, err := io.CopyN(io.Discard, f.flate, off-f.at)
 	f.at += n

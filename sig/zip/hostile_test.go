@@ -121,6 +121,8 @@ func TestWrongContent(t *testing.T) {
 		"a bomb of zeros":  {sigtest.ZipEntry{Content: strings.Repeat("\x00", 1<<20), Size: 1<<32 - 1<<20 + 5}, "more content than the 5 bytes"},
 		"less content":     {sigtest.ZipEntry{Size: 1}, "1 bytes less than announced"},
 		"another checksum": {sigtest.ZipEntry{CRC32: 1}, "does not match its checksum"},
+		"bytes behind":     {sigtest.ZipEntry{Behind: "PK\x03\x04"}, "bytes behind the end"},
+		"a byte behind it": {sigtest.ZipEntry{Content: strings.Repeat("\x00", 1<<20), Behind: "x"}, "bytes behind the end"},
 		"no Deflate":       {sigtest.ZipEntry{Store: true, Method: 8}, "cannot be decompressed"},
 	} {
 		if c.entry.Name = "x"; c.entry.Content == "" {
@@ -138,6 +140,35 @@ func TestWrongContent(t *testing.T) {
 		}
 		if content, err := a.Content(context.Background(), &a.Entries[0], 1<<20); err == nil || content != nil {
 			t.Errorf("%s: %.20q, %v", name, content, err)
+		}
+	}
+}
+
+// A reader finds at the end of the content what is wrong with its length, and reads again from the beginning afterwards.
+func TestReaderAtEnd(t *testing.T) {
+	for name, c := range map[string]struct {
+		entry sigtest.ZipEntry
+		says  string
+	}{
+		"bytes behind":            {sigtest.ZipEntry{Content: "0123456789", Behind: "PK\x03\x04"}, "bytes behind the end"},
+		"bytes behind no content": {sigtest.ZipEntry{Behind: "x"}, "bytes behind the end"},
+		"more content":            {sigtest.ZipEntry{Content: "0123456789", Size: 1<<32 - 2}, "more content than the 8 bytes"},
+		"less content":            {sigtest.ZipEntry{Content: "0123456789", Size: 1}, "cannot be decompressed"},
+		"nothing wrong":           {sigtest.ZipEntry{Content: "0123456789"}, ""},
+		"nothing":                 {sigtest.ZipEntry{}, ""},
+	} {
+		c.entry.Name = "x"
+		a := open(t, sigtest.Zip([]sigtest.ZipEntry{c.entry}, ""))
+		r := a.Reader(&a.Entries[0])
+		for range 2 {
+			got, err := io.ReadAll(io.NewSectionReader(r, 0, max(r.Size(), 1)))
+			var e *zip.Error
+			switch {
+			case c.says == "" && (err != nil || string(got) != c.entry.Content):
+				t.Errorf("%s: %q, %v", name, got, err)
+			case c.says != "" && (!errors.As(err, &e) || e.Kind != zip.Damaged || !strings.Contains(e.Text, c.says)):
+				t.Errorf("%s: %q, %v", name, got, err)
+			}
 		}
 	}
 }

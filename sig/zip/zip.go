@@ -25,6 +25,9 @@
 //   - end records that contradict each other, and archives in several volumes;
 //   - encryption, and compression methods other than Deflate and none.
 //
+// Content is read later, so Copy and Reader refuse what Open cannot see: content of another length or checksum, and
+// bytes behind the end of compressed content.
+//
 // Bytes that belong to no entry are not refused but listed (Archive.Gaps), because they are common.
 // The format decides what they mean for a signature.
 //
