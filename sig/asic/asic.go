@@ -23,7 +23,7 @@
 //
 // Archives that two programs could read differently (see package zip). Names that mean the same file on
 // some systems or in a reference: those that differ only in letter case, in the form of Unicode or in
-// percent-encoding.
+// percent-encoding. Other spellings of META-INF and mimetype.
 //
 // # What a new container consists of
 //

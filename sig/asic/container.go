@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"net/url"
+	"slices"
 	"strings"
 
 	"golang.org/x/text/unicode/norm"
@@ -34,10 +35,13 @@ type container struct {
 
 	byKey map[string]*file // by the key of the name
 	files []*file          // data: neither mimetype nor in META-INF
+	// others are entries of META-INF that are nothing a container has there. People may take them for its files.
+	others []*file
 	// cms, xml, stamps and records are the entries with CMS signatures, XML signatures, time stamps
 	// and evidence records, manifests the lists of files, archives those of archive time stamps.
 	// They are in the order of the directory.
 	cms, xml, stamps, records, manifests, archives []*file
+	evidence                                       []*file // lists of evidence records
 
 	kind     kind
 	mimetype string // content of the entry, "" without one
@@ -88,6 +92,9 @@ func openContainer(ctx context.Context, b *budget.Budget, doc sig.Document) (*co
 		k := key(e.Name)
 		if e.IsDirectory() {
 			folders[k] = true
+			if err := spelled(k, e.Name); err != nil {
+				return nil, err
+			}
 			continue
 		}
 		if other := c.byKey[k]; other != nil {
@@ -95,6 +102,9 @@ func openContainer(ctx context.Context, b *budget.Budget, doc sig.Document) (*co
 		}
 		f := &file{Entry: e, of: c}
 		c.byKey[k] = f
+		if err := spelled(k, e.Name); err != nil {
+			return nil, err
+		}
 		c.sort(k, f)
 	}
 	for k := range folders {
@@ -103,6 +113,15 @@ func openContainer(ctx context.Context, b *budget.Budget, doc sig.Document) (*co
 		}
 	}
 	return c, c.readKind(ctx)
+}
+
+// spelled refuses another spelling of META-INF and of mimetype: some programs would take the entry for one of the
+// files, and others would not.
+func spelled(k, name string) error {
+	if k == mimetypeName && name != mimetypeName || strings.HasPrefix(k, strings.ToLower(metaFolder)) && !strings.HasPrefix(name, metaFolder) {
+		return damaged("the entry %s means %s on some systems; exactly these letters expected", quote(name), quote(k))
+	}
+	return nil
 }
 
 // sort puts an entry into its list (EN 319 162-1, 4.3.3.2, 4.4.3.2 and 4.4.4.2). Names of META-INF are
@@ -120,7 +139,8 @@ func (c *container) sort(k string, f *file) {
 	switch {
 	case is("asicarchivemanifest", ".xml"):
 		c.archives = append(c.archives, f)
-	case is("asicevidencerecordmanifest", ".xml"): // belongs to an evidence record
+	case is("asicevidencerecordmanifest", ".xml"):
+		c.evidence = append(c.evidence, f)
 	case is("asicmanifest", ".xml"):
 		c.manifests = append(c.manifests, f)
 	case is("evidencerecord", ".ers"), is("evidencerecord", ".xml"):
@@ -131,8 +151,14 @@ func (c *container) sort(k string, f *file) {
 		c.cms, f.signs = append(c.cms, f), true
 	case is("signatures", ".xml"):
 		c.xml, f.signs = append(c.xml, f), true
+	case name == "manifest.xml": // the list of files of OpenDocument, which many programs also write here
+	default:
+		c.others = append(c.others, f)
 	}
 }
+
+// shown returns what people may take for the files of the container.
+func (c *container) shown() []*file { return slices.Concat(c.files, c.others) }
 
 // signs reports whether the container has anything to check.
 func (c *container) signs() bool {

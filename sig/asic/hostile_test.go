@@ -47,6 +47,11 @@ func TestChanged(t *testing.T) {
 		{"no list but XML", content("META-INF/ASiCManifest1.xml", "<a/>"), "failed covers-part file-not-covered manifest-malformed manifest-missing: a.txt[] sub/b c.txt[]"},
 		{"another kind", content("mimetype", mimeS), "failed container-kind: a.txt[0] sub/b c.txt[0]"},
 		{"an evidence record", content("META-INF/evidencerecord.ers", "x"), "passed evidence-record: a.txt[0] sub/b c.txt[0]"},
+		{"a list of an evidence record", content("META-INF/ASiCEvidenceRecordManifest1.xml", "x"), "passed evidence-record: a.txt[0] sub/b c.txt[0]"},
+		{"a list of OpenDocument", content("META-INF/manifest.xml", "<x/>"), passed},
+		{"a file in META-INF", content("META-INF/invoice.pdf", "x"), "passed covers-part file-not-covered: a.txt[0] sub/b c.txt[0] META-INF/invoice.pdf[]"},
+		{"a signed file in META-INF", edited(signed(list(a, b, [2]string{"META-INF/invoice.pdf", "x"})), "META-INF/invoice.pdf", func(e *sigtest.ZipEntry) { e.Content = "x" }),
+			"passed : a.txt[0] sub/b c.txt[0] META-INF/invoice.pdf[0]"},
 		{"mimetype compressed", edited(good, "mimetype", func(e *sigtest.ZipEntry) { e.Store = false }), "passed mimetype: a.txt[0] sub/b c.txt[0]"},
 		{"mimetype last", append(without(good, "mimetype"), good[0]), "passed mimetype: a.txt[0] sub/b c.txt[0]"},
 		{"no mimetype", without(good, "mimetype"), "passed mimetype: a.txt[0] sub/b c.txt[0]"},
@@ -58,9 +63,10 @@ func TestChanged(t *testing.T) {
 			t.Errorf("%s:\n got %s\nwant %s", c.name, got, c.want)
 		}
 	}
-	strict, err := strictly(root, sigtest.Zip(content("c.txt", "third"), ""), "")
-	if err != nil || strict.Verdict() != sig.Failed {
-		t.Errorf("a file that is not covered passes the strict check: %v, %v", strict, err)
+	for _, name := range []string{"c.txt", "META-INF/invoice.pdf"} {
+		if r, err := strictly(root, sigtest.Zip(content(name, "third"), ""), ""); err != nil || r.Verdict() != sig.Failed {
+			t.Errorf("%s, which is not covered, passes the strict check: %v, %v", name, r, err)
+		}
 	}
 	for expect, want := range map[string]sig.Verdict{"a.txt": sig.Passed, "c.txt": sig.Failed, "d.txt": sig.Failed} {
 		if r, err := strictly(root, sigtest.Zip(content("c.txt", "third"), ""), expect); err != nil || r.Verdict() != want {
@@ -94,6 +100,11 @@ func TestRefused(t *testing.T) {
 		{"two mimetypes", with("mimetype"), "equivalent names"},
 		{"two mimetypes by letter case", with("MIMETYPE"), "equivalent names"},
 		{"two signatures by letter case", with("meta-inf/Signature1.p7s"), "equivalent names"},
+		{"META-INF by letter case", with("Meta-Inf/invoice.pdf"), "exactly these letters"},
+		{"META-INF in percent-encoding", with("%4DETA-INF/invoice.pdf"), "exactly these letters"},
+		{"the folder META-INF by letter case", append(without(good, "none"), sigtest.ZipEntry{Name: "meta-inf/", Store: true}), "exactly these letters"},
+		{"mimetype in percent-encoding", append(without(good, "mimetype"), sigtest.ZipEntry{Name: "%6Dimetype", Content: "x"}), "exactly these letters"},
+		{"mimetype by letter case", append(without(good, "mimetype"), sigtest.ZipEntry{Name: "MimeType", Content: "x"}), "exactly these letters"},
 		{"a file and a folder", with("sub"), "both a file and a directory"},
 		{"climbing", with("../a.txt"), "segment of dots"},
 		{"climbing inside", with("sub/../a.txt"), "segment of dots"},

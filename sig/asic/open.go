@@ -17,8 +17,9 @@ func (f *Format) Open(ctx context.Context, d sig.Document) ([]sig.Opened, error)
 	if err != nil {
 		return nil, err
 	}
-	out := make([]sig.Opened, len(c.files))
-	for i, f := range c.files {
+	files := c.shown()
+	out := make([]sig.Opened, len(files))
+	for i, f := range files {
 		out[i] = sig.Opened{Name: f.Name, Result: taken{ctx, f}}
 	}
 	return out, nil

@@ -29,7 +29,7 @@ func (f *Format) verify(ctx context.Context, check *sig.Check) (*sig.Report, err
 		return nil, otherKind("a container with signatures (ASiC) expected; the archive has no signature in META-INF")
 	}
 	v := &verifier{
-		format: f, ctx: ctx, check: check, of: c, report: &sig.Report{},
+		format: f, ctx: ctx, check: check, of: c, shown: c.shown(), report: &sig.Report{},
 		by: map[*file][]*manifest{}, proved: map[*file]time.Time{}, archived: map[*file][]sig.TimeStamp{}, left: maxSignatures,
 	}
 	v.report.Findings = append(v.report.Findings, c.notes...)
@@ -70,6 +70,7 @@ type verifier struct {
 	ctx    context.Context
 	check  *sig.Check
 	of     *container
+	shown  []*file // of the container
 	report *sig.Report
 	left   int // entries with signatures that may still be checked
 
@@ -109,6 +110,9 @@ func (v *verifier) structure() {
 	}
 	for _, f := range c.records {
 		v.tell(codeEvidence, false, "the evidence record %s was not checked", quote(f.Name))
+	}
+	for _, f := range c.evidence {
+		v.tell(codeEvidence, false, "the list %s of an evidence record was not checked", quote(f.Name))
 	}
 	if c.kind == kindOther {
 		v.tell(codeMimetype, false, "the container says that it is %s, not ASiC", quote(c.mimetype))
@@ -170,7 +174,7 @@ func (v *verifier) take(f *file) bool {
 // add adds the result of one signature, and the finding that it does not cover all files.
 func (v *verifier) add(out sig.Signature, covers []*file) {
 	// Memory and time grow with signatures times files.
-	if v.of.budget.Spend(20*int64(len(covers)+len(v.of.files))) != nil || v.of.budget.Hold(16*int64(len(covers))) != nil {
+	if v.of.budget.Spend(20*int64(len(covers)+len(v.shown))) != nil || v.of.budget.Hold(16*int64(len(covers))) != nil {
 		return // verify returns this error
 	}
 	out.Index = len(v.report.Signatures)
@@ -188,7 +192,7 @@ func (v *verifier) add(out sig.Signature, covers []*file) {
 	}
 	missing := v.check.Expect != "" && !expected
 	var without []string
-	for _, f := range v.of.files {
+	for _, f := range v.shown {
 		if !covered[f] {
 			without = append(without, f.Name)
 		}
@@ -434,7 +438,7 @@ func namesOf(files []*file) (names []string) {
 // files fills Report.Files and names the files that no signature covers.
 func (v *verifier) files() {
 	var without []string
-	for _, f := range v.of.files {
+	for _, f := range v.shown {
 		if f.signed == nil {
 			without = append(without, f.Name)
 		}
