@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -52,35 +53,59 @@ func (f *Format) VerifyBeside(ctx context.Context, c *sig.Check, files Files) (*
 // isBeside reports whether a URI names a file beside the document: a relative one without a fragment.
 func isBeside(uri string) bool { return uri != "" && !strings.Contains(uri, "#") }
 
-// fileDigest returns the digest of a file after the transforms of the reference, and how many bytes were
-// digested. Transforms that need a place in the document are refused.
-func (d *digester) fileDigest(file File, most int64) (suite.Digest, int64, error) {
+// fileDigest is the digest of a file after the transforms of a reference.
+type fileDigest struct {
+	suite.Digest
+	nothing   bool // the transforms leave nothing
+	unchanged bool // the transforms leave all bytes as they are, so the digest covers the file itself
+}
+
+// fileDigest digests a file after the transforms of the reference. Transforms that need a place in the document
+// are refused.
+func (d *digester) fileDigest(file File, most int64) (fileDigest, error) {
 	if len(d.ref.transforms) == 0 {
 		sum, err := file.Digest(d.ctx, d.ref.hash)
-		return sum, 1, err
+		return fileDigest{Digest: sum, unchanged: true}, err
 	}
 	for _, tr := range d.ref.transforms {
 		if _, isForm := canonicalForms[tr.algorithm]; !isForm && !tr.selects() {
-			return suite.Digest{}, 0, flawAt(d.sig.tree, tr.node, codeTransform, "the transform %s is not used for files in a container; a canonical form of XML or XPath expected", quote(tr.algorithm))
+			return fileDigest{}, flawAt(d.sig.tree, tr.node, codeTransform, "the transform %s is not used for files in a container; a canonical form of XML or XPath expected", quote(tr.algorithm))
 		}
 	}
 	held := d.budget().Held()
 	defer func() { d.budget().Release(d.budget().Held() - held) }()
 	data, err := file.Content(d.ctx, most)
 	if err != nil {
-		return suite.Digest{}, 0, err
+		return fileDigest{}, err
 	}
 	m := material{data: data}
 	for _, tr := range d.ref.transforms {
 		if m, err = tr.apply(d, m); err != nil {
-			return suite.Digest{}, 0, d.explain(err)
+			return fileDigest{}, d.explain(err)
 		}
 	}
-	sum := &counter{Hash: d.ref.hash.New()}
-	if err := d.emit(m, sum); err != nil {
-		return suite.Digest{}, 0, d.explain(err)
+	if set := m.set; set != nil { // XMLDSig, 4.4.3.2
+		m.finish = func(w io.Writer) error { return set.Canonicalize(w, d.final) }
 	}
-	return suite.Digest{Hash: d.ref.hash, Sum: sum.Sum(nil)}, sum.n, nil
+	sum := &counter{Hash: d.ref.hash.New()}
+	same := &comparer{rest: data, same: true}
+	if err := d.emit(m, io.MultiWriter(sum, same)); err != nil {
+		return fileDigest{}, d.explain(err)
+	}
+	return fileDigest{suite.Digest{Hash: d.ref.hash, Sum: sum.Sum(nil)}, sum.n == 0, same.same && len(same.rest) == 0}, nil
+}
+
+// comparer compares what is written with bytes.
+type comparer struct {
+	rest []byte
+	same bool
+}
+
+func (c *comparer) Write(p []byte) (int, error) {
+	if c.same = c.same && bytes.HasPrefix(c.rest, p); c.same {
+		c.rest = c.rest[len(p):]
+	}
+	return len(p), nil
 }
 
 // besideReference checks a reference to a file. It returns only errors of the budget and of reading.
@@ -98,7 +123,7 @@ func (v *verification) besideReference(r *reference, covers *coverage) error {
 		return nil
 	}
 	d := digester{ctx: v.ctx, sig: v.sig, ref: r, options: v.options}
-	got, size, err := d.fileDigest(file, v.options.Size)
+	got, err := d.fileDigest(file, v.options.Size)
 	if failed := v.budget().Err(); failed != nil {
 		return failed
 	}
@@ -109,7 +134,7 @@ func (v *verification) besideReference(r *reference, covers *coverage) error {
 			return v.ctx.Err()
 		}
 		v.flaw(err)
-	case size == 0:
+	case got.nothing:
 		v.flaw(flawAt(v.tree, r.node, codeNothing, "the result of the reference's transforms is empty, so nothing is signed"))
 	case wrong != nil:
 		v.flaw(wrong)
@@ -117,6 +142,10 @@ func (v *verification) besideReference(r *reference, covers *coverage) error {
 		v.flaw(flawAt(v.tree, r.node, codeDigest, "the file %s has changed since it was signed", quote(file.Name())))
 	case slices.ContainsFunc(r.transforms, transform.selects):
 		covers.words = append(covers.words, "the part of the file "+name+" that XPath selects")
+		return nil
+	case !got.unchanged:
+		// Comments, spaces inside of tags and entities may differ. Programs that read the bytes notice.
+		covers.words = append(covers.words, "the XML content of the file "+name+", not its bytes")
 		return nil
 	default:
 		v.names = append(v.names, file.Name())
