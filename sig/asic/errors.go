@@ -14,25 +14,26 @@ import (
 
 // Codes of findings, in addition to those of packages cades and xmldsig.
 const (
-	codeNoSignature   = "no-signature"          // the container has no signature
-	codeMany          = "too-many-signatures"   // more than are checked
-	codeMimetype      = "mimetype"              // the entry mimetype is missing or in a wrong place or form
-	codeKind          = "container-kind"        // the entries do not fit the kind of the container
-	codeManifest      = "manifest-malformed"    // a list of files cannot be read
-	codeNoManifest    = "manifest-missing"      // no list names the signature, or several do
-	codeGone          = "signature-missing"     // a list names a signature that is missing
-	codeMissing       = "reference-missing"     // a signed file is missing
-	codeDigest        = "digest-mismatch"       // a signed file has changed
-	codeAlgorithm     = "algorithm-unknown"     // an unknown algorithm
-	codeFailed        = "reference-failed"      // a file cannot be read
-	codeMalformed     = "signature-malformed"   // an entry with a signature cannot be read
-	codeUncovered     = "file-not-covered"      // a file that no signature covers
-	codeHidden        = "hidden-entry"          // bytes in the archive that belong to no entry
-	codeEvidence      = "evidence-record"       // an evidence record, which is not checked
-	codeTimeStamp     = "time-stamp"            // a time stamp that is invalid
-	codeNoCertificate = "certificate-missing"   // the certificate of a time stamp was not found
-	codeNotLookedAt   = "original-not-compared" // an original document was given, which this format does not use
-	codeArchive       = "archive-manifest"      // a list of an archive time stamp no longer fits
+	codeNoSignature   = "no-signature"              // the container has no signature
+	codeMany          = "too-many-signatures"       // more than are checked
+	codeMimetype      = "mimetype"                  // the entry mimetype is missing or in a wrong place or form
+	codeKind          = "container-kind"            // the entries do not fit the kind of the container
+	codeManifest      = "manifest-malformed"        // a list of files cannot be read
+	codeNoManifest    = "manifest-missing"          // no list names the signature, or several do
+	codeGone          = "signature-missing"         // a list names a signature that is missing
+	codeMissing       = "reference-missing"         // a signed file is missing
+	codeDigest        = "digest-mismatch"           // a signed file has changed
+	codeAlgorithm     = "algorithm-unknown"         // an unknown algorithm
+	codeFailed        = "reference-failed"          // a file cannot be read
+	codeMalformed     = "signature-malformed"       // an entry with a signature cannot be read
+	codeUncovered     = "file-not-covered"          // a file that no signature covers
+	codeHidden        = "hidden-entry"              // bytes in the archive that belong to no entry
+	codeEvidence      = "evidence-record"           // an evidence record, which is not checked
+	codeTimeStamp     = "time-stamp"                // a time stamp that is invalid
+	codeNoCertificate = "certificate-missing"       // the certificate of a time stamp was not found
+	codeNotLookedAt   = "original-not-compared"     // an original document was given, which this format does not use
+	codeArchive       = "archive-manifest"          // a list of an archive time stamp no longer fits
+	codeLapsed        = "archive-time-stamp-lapsed" // it was not renewed in time
 )
 
 // indications is the meaning of fatal findings. A code that is not listed means FORMAT_FAILURE: the

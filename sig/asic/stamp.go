@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"tamga/pki/cms"
 	"tamga/pki/suite"
@@ -14,6 +15,7 @@ import (
 	"tamga/pki/x509gost"
 	"tamga/sig"
 	"tamga/sig/budget"
+	"tamga/sig/cades"
 )
 
 // levelDocumentStamp is the level of a time stamp among the signatures, as in PDF.
@@ -110,9 +112,18 @@ func (v *verifier) stamp(f *file, token *tsp.Token) (*stamped, error) {
 		s.out.Findings = append(s.out.Findings, finding(codeNoManifest, true, "no list of files names the time stamp %s as its own", quote(f.Name)))
 		return s, nil
 	}
-	ts, err := v.token(f, token, digest)
+	kind := "document"
+	if archive {
+		kind = "archive"
+	}
+	ts, lapsed, err := v.token(f, token, kind, archive || ofArchive, digest)
 	if err != nil {
 		return nil, err
+	}
+	if lapsed || ts.Passed() && (archive || ofArchive) {
+		for _, one := range all {
+			v.chained[one] = true
+		}
 	}
 	if ts.Passed() {
 		for _, one := range all {
@@ -121,12 +132,12 @@ func (v *verifier) stamp(f *file, token *tsp.Token) (*stamped, error) {
 			}
 		}
 	}
-	if ofArchive && !archive && !ts.Holds() {
+	over := overStamp{ts, lapsed, v.at(f).At}
+	if ofArchive && !archive && !ts.Holds() && !lapsed {
 		v.report.Findings = append(v.report.Findings, sig.StampLeftOut(codeArchive, brokenBy(ts.Findings)))
 		return nil, nil
 	}
 	if archive {
-		ts.Kind = "archive"
 		unchanged := make(map[*file]bool, len(all))
 		for _, one := range all {
 			unchanged[one] = true
@@ -134,14 +145,16 @@ func (v *verifier) stamp(f *file, token *tsp.Token) (*stamped, error) {
 		for _, m := range v.by[f] {
 			for i := range m.list {
 				if one := m.list[i].file; one != nil && one.signs && (unchanged[one] || !ts.Holds()) {
-					v.archived[one] = append(v.archived[one], ts)
+					v.archived[one] = append(v.archived[one], over)
 				}
 			}
 		}
 		return nil, nil
 	}
-	ts.Kind = "document"
 	s.out.Findings = append(s.out.Findings, ts.Findings...)
+	if lapsed {
+		s.out.Findings = append(s.out.Findings, over.flaw())
+	}
 	s.out.Signer, s.out.Chain = ts.Signer, ts.Chain
 	if ts.Signer != nil {
 		s.out.BestTime = ts.Time
@@ -154,45 +167,58 @@ func (v *verifier) stamp(f *file, token *tsp.Token) (*stamped, error) {
 	return s, nil
 }
 
-// token checks a token over a digest.
-func (v *verifier) token(f *file, token *tsp.Token, digest func(*suite.Hash) (suite.Digest, error)) (ts sig.TimeStamp, err error) {
-	ts.Time = token.Info.Time
+// overStamp is a time stamp over a list with signatures.
+type overStamp struct {
+	sig.TimeStamp
+	lapsed bool      // it was good when it was made, and nothing proves it now
+	proven time.Time // for which it was judged
+}
+
+// flaw says why the time stamp proves no time. It must not have passed.
+func (o *overStamp) flaw() sig.Finding {
+	made := o.Time.UTC().Format(time.RFC3339)
+	switch {
+	case o.lapsed:
+		return finding(codeLapsed, false, "the archive time stamp of %s proves nothing at %s: its certificate or its algorithm had ended, and no later archive time stamp was made before", made, o.proven.UTC().Format(time.RFC3339))
+	case !o.Holds():
+		return sig.StampLeftOut(codeTimeStamp, "the archive time stamp over the signature is invalid: "+brokenBy(o.Findings))
+	}
+	return finding(codeTimeStamp, false, "the archive time stamp of %s proves no time: it is not by a trusted service", made)
+}
+
+// token checks a token over a digest. chained reports that it is an archive time stamp. lapsed is as that of
+// sig.Check.JudgeStamp.
+func (v *verifier) token(f *file, token *tsp.Token, kind string, chained bool, digest func(*suite.Hash) (suite.Digest, error)) (ts sig.TimeStamp, lapsed bool, err error) {
+	ts.Kind, ts.Time = kind, token.Info.Time
 	fail := func(code, format string, args ...any) {
 		ts.Findings = append(ts.Findings, finding(code, true, "the time stamp %s %s", quote(f.Name), fmt.Sprintf(format, args...)))
 	}
 	h := token.Info.Digest.Hash
 	if h == nil {
 		fail(codeTimeStamp, "has an unknown digest algorithm")
-		return ts, nil
+		return ts, false, nil
 	}
 	d, err := digest(h)
 	if err != nil {
 		if !isDocument(err) {
-			return ts, err
+			return ts, false, err
 		}
 		fail(codeFailed, "covers a file that cannot be read: %s", err)
-		return ts, nil
+		return ts, false, nil
 	}
 	if err := token.Answers(&tsp.Request{Digest: d}); err != nil {
 		fail(codeDigest, "is of something else: its %s digest differs", h.Name)
-		return ts, nil
+		return ts, false, nil
 	}
-	inside := token.Certificates() // an unreadable one is reported as missing if it is needed
-	lists, _ := token.Message.RevocationLists()
-	known := slices.Concat(inside, v.check.Intermediates, v.check.Roots)
+	known := slices.Concat(token.Certificates(), v.check.Intermediates, v.check.Roots)
 	signer, err := token.CheckSignature(known)
 	if err != nil {
 		fail(stampFault(token, err, known), "is invalid: %v", err)
-		return ts, nil
+		return ts, false, nil
 	}
 	check := v.at(f)
-	ts.Signer = signer
-	ts.Chain, ts.Findings = check.TrustTimeStamp(v.ctx, signer, token.Info.Time, sig.Found{Certificates: inside, CRLs: lists})
-	ts.Findings = append(ts.Findings, sig.StampOtherIssuer(token, signer)...)
-	if f, weak := sig.WeakStamp(token.Weakness(check.At)); weak {
-		ts.Findings = append(ts.Findings, f)
-	}
-	return ts, v.of.budget.Err()
+	ts, lapsed = check.JudgeStamp(v.ctx, kind, token, signer, cades.Carried(token.Message), check.At, chained || v.chained[f])
+	return ts, lapsed, v.of.budget.Err()
 }
 
 // stampFault returns the code for an error of tsp.Token.CheckSignature with these certificates.

@@ -4,6 +4,7 @@ package asic_test
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -71,11 +72,84 @@ func TestTimeStampAlone(t *testing.T) {
 	}
 }
 
+// renewed adds an archive time stamp with a number over all entries.
+func renewed(t testing.TB, services *sigtest.Services, all []sigtest.ZipEntry, number int, h *suite.Hash) []sigtest.ZipEntry {
+	t.Helper()
+	var files [][2]string
+	for _, e := range all[1:] {
+		files = append(files, [2]string{strings.ReplaceAll(strings.ReplaceAll(e.Name, "%", "%25"), "&", "%26"), e.Content})
+	}
+	stamp := fmt.Sprintf("META-INF/timestamp%03d.tst", number)
+	list := listOf(stamp, h, files...)
+	return append(slices.Clone(all), sigtest.ZipEntry{Name: fmt.Sprintf("META-INF/ASiCArchiveManifest%03d.xml", number), Content: list},
+		sigtest.ZipEntry{Name: stamp, Content: stampOf(t, services, list)})
+}
+
+// An archive time stamp proves nothing after its certificate has ended, unless a later one was made before. Then the
+// time stamps inside of the signature prove nothing either.
+func TestArchiveLapses(t *testing.T) {
+	su := suite.ECDSAP256
+	year := func(n int) time.Time { return sigtest.Time.AddDate(n, 0, 0) }
+	first, sub, services := sigtest.Era(t, su, "A", year(0), year(11))
+	second, _, later := sigtest.Era(t, su, "B", year(9), year(20))
+	later.Now = later.Now.Add(time.Hour)
+	signer := sub.Issue(t, su, "Signer", func(c *x509gost.Template) { c.NotBefore, c.NotAfter = year(0), year(1) })
+	at := func(entries []sigtest.ZipEntry, when time.Time) *sig.Report {
+		t.Helper()
+		r, err := asic.New().Verify(context.Background(), &sig.Check{
+			Document: sigtest.Document(sigtest.Zip(entries, "")), At: when,
+			Roots: []*x509gost.Certificate{first.Certificate, second.Certificate}, Intermediates: []*x509gost.Certificate{sub.Certificate},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	for _, m := range []mode{{"E", "CAdES"}, {"E", "XAdES"}} {
+		for _, level := range []string{"BES", "T"} {
+			key := map[string]string{"CAdES": "CADESType", "XAdES": "XAdESType"}[m.format]
+			job := m.job(key, level, "TSPAddress", "http://tsp")
+			job.Evidence = services
+			made := asZip(t, sigtest.Make(t, asic.New(), signer, job))
+			archived := renewed(t, services, made, 1, suite.SHA256)
+			twice := renewed(t, later, archived, 2, suite.SHA256)
+			for _, c := range []struct {
+				name    string
+				entries []sigtest.ZipEntry
+				year    int
+				passed  bool
+				lapsed  bool
+			}{
+				{"archived", archived, 5, true, false},
+				{"not renewed", archived, 12, false, true},
+				{"renewed", twice, 12, true, false},
+				{"not renewed again", twice, 21, false, true},
+			} {
+				r := at(c.entries, year(c.year))
+				codes := describe(r)
+				if r.Passed() != c.passed || strings.Contains(codes, "archive-time-stamp-lapsed") != c.lapsed {
+					t.Errorf("%s %s, %s: %s", m, level, c.name, codes)
+				}
+				if c.passed && r.Signatures[0].BestTime.Sub(sigtest.Time) > time.Hour {
+					t.Errorf("%s %s, %s: best time %s", m, level, c.name, r.Signatures[0].BestTime)
+				}
+			}
+		}
+	}
+	// One by a service that is not trusted, beside a good certificate, is named.
+	_, _, foreign := sigtest.Era(t, su, "C", year(0), year(11))
+	made := asZip(t, sigtest.Make(t, asic.New(), signer, mode{"E", "CAdES"}.job()))
+	r := at(renewed(t, foreign, made, 1, suite.SHA256), year(0))
+	if !r.Passed() || !slices.ContainsFunc(r.Signatures[0].Findings, func(f sig.Finding) bool { return strings.Contains(f.Text, "proves no time") }) {
+		t.Errorf("not trusted: %s, %+v", describe(r), r.Signatures[0].Findings)
+	}
+}
+
 // An archive time stamp over a list with a signature proves when the signature existed and makes it an archive level.
 // A broken one is left out and named, and so is one of another list.
 func TestArchiveTimeStamp(t *testing.T) {
 	root := sigtest.Root(t, suite.ECDSAP256)
-	signer := root.Signer(t, suite.ECDSAP256, "Signer")
+	signer := root.Issue(t, suite.ECDSAP256, "Signer", func(c *x509gost.Template) { c.NotAfter = sigtest.Time.AddDate(1, 0, 0) })
 	services := sigtest.NewServices(t, root)
 	m := mode{"E", "CAdES"}
 	made := func(level string) []sigtest.ZipEntry {
@@ -83,18 +157,7 @@ func TestArchiveTimeStamp(t *testing.T) {
 		job.Evidence = services
 		return asZip(t, sigtest.Make(t, asic.New(), signer, job))
 	}
-	over := func(all []sigtest.ZipEntry) string {
-		var files [][2]string
-		for _, e := range all[1:] {
-			files = append(files, [2]string{strings.ReplaceAll(strings.ReplaceAll(e.Name, "%", "%25"), "&", "%26"), e.Content})
-		}
-		return listOf("META-INF/timestamp001.tst", suite.SHA256, files...)
-	}
-	archived := func(all []sigtest.ZipEntry) []sigtest.ZipEntry {
-		list := over(all)
-		return append(slices.Clone(all), sigtest.ZipEntry{Name: "META-INF/ASiCArchiveManifest001.xml", Content: list},
-			sigtest.ZipEntry{Name: "META-INF/timestamp001.tst", Content: stampOf(t, services, list)})
-	}
+	archived := func(all []sigtest.ZipEntry) []sigtest.ZipEntry { return renewed(t, services, all, 1, suite.SHA256) }
 	basic, long := archived(made("BES")), archived(made("XLT1"))
 	at := func(container []byte, when time.Time) *sig.Report {
 		t.Helper()

@@ -30,7 +30,7 @@ func (f *Format) verify(ctx context.Context, check *sig.Check) (*sig.Report, err
 	}
 	v := &verifier{
 		format: f, ctx: ctx, check: check, of: c, shown: c.shown(), report: &sig.Report{},
-		by: map[*file][]*manifest{}, proved: map[*file]time.Time{}, archived: map[*file][]sig.TimeStamp{}, left: maxSignatures,
+		by: map[*file][]*manifest{}, proved: map[*file]time.Time{}, chained: map[*file]bool{}, archived: map[*file][]overStamp{}, left: maxSignatures,
 	}
 	v.report.Findings = append(v.report.Findings, c.notes...)
 	v.structure()
@@ -76,9 +76,12 @@ type verifier struct {
 
 	manifests, archives []*manifest
 	by                  map[*file][]*manifest // the lists that name a signature or a time stamp as theirs
-	// proved is when an entry is proved to have existed, archived are the time stamps that cover it.
+	// proved is when an entry is proved to have existed, archived are the archive time stamps that cover it. chained
+	// are the entries that such a time stamp covers which is valid, or was when it was made: time stamps of theirs are
+	// judged at the proved time, and not at their own (decision 0063).
 	proved   map[*file]time.Time
-	archived map[*file][]sig.TimeStamp
+	archived map[*file][]overStamp
+	chained  map[*file]bool
 }
 
 func (v *verifier) tell(code string, fatal bool, format string, args ...any) {
@@ -234,6 +237,10 @@ func (v *verifier) at(f *file) *sig.Check {
 	check.Describe = true                  // what is missing is a finding
 	if at, ok := v.proved[f]; ok && at.Before(check.At) {
 		check.At = at
+	}
+	check.Container = nil
+	if v.chained[f] {
+		check.Container = &sig.Container{Chained: true}
 	}
 	return &check
 }
@@ -404,11 +411,11 @@ func (v *verifier) inner(f *file, report *sig.Report) {
 // archive adds the time stamps over the entry of a signature.
 func (v *verifier) archive(f *file, s *sig.Signature) {
 	for _, ts := range v.archived[f] {
-		s.TimeStamps = append(s.TimeStamps, ts)
+		s.TimeStamps = append(s.TimeStamps, ts.TimeStamp)
 		switch {
-		case !ts.Holds():
-			s.Findings = append(s.Findings, sig.StampLeftOut(codeTimeStamp, "the archive time stamp over the signature is invalid: "+brokenBy(ts.Findings)))
-		case ts.Passed() && slices.Contains(longTerm, s.Level):
+		case !ts.Passed():
+			s.Findings = append(s.Findings, ts.flaw())
+		case slices.Contains(longTerm, s.Level):
 			s.Level = "A"
 		}
 	}

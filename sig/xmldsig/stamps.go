@@ -86,7 +86,7 @@ func (v *verification) timeStamps() {
 			}
 		}
 	}
-	proven, chained := v.check.At, false
+	proven, chained := v.check.At, v.check.Container != nil && v.check.Container.Chained
 	for _, s := range slices.Backward(v.stamps) {
 		if s.err != nil {
 			name := "the time stamp"
