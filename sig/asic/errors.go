@@ -49,6 +49,7 @@ var indications = sig.Indications{
 	codeTimeStamp:     sig.NoPOE,
 	codeNoCertificate: sig.NoSigningCertificateFound,
 	codeEvidence:      sig.Generic,
+	sig.CodeWeak:      sig.CryptoConstraintsFailureNoPOE,
 }
 
 func finding(code string, fatal bool, format string, args ...any) sig.Finding {

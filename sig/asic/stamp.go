@@ -86,6 +86,8 @@ func (v *verifier) stamp(f *file, token *tsp.Token) (*stamped, error) {
 		if err != nil {
 			return nil, err
 		}
+		intact, weak := v.strong(f, m, intact)
+		findings = append(findings, weak...)
 		all = append(intact, m.file)
 		for i := range m.list {
 			archive = archive || m.list[i].file != nil && m.list[i].file.signs
@@ -94,7 +96,9 @@ func (v *verifier) stamp(f *file, token *tsp.Token) (*stamped, error) {
 			// What else the container has is judged without a time stamp over something else.
 			ofArchive = true
 			for _, f := range findings {
-				f.Code, f.Indication = codeArchive, ""
+				if f.Indication = ""; f.Code != sig.CodeWeak {
+					f.Code = codeArchive
+				}
 				v.report.Findings = append(v.report.Findings, f)
 			}
 		} else {
@@ -184,6 +188,36 @@ func (o *overStamp) flaw() sig.Finding {
 		return sig.StampLeftOut(codeTimeStamp, "the archive time stamp over the signature is invalid: "+brokenBy(o.Findings))
 	}
 	return finding(codeTimeStamp, false, "the archive time stamp of %s proves no time: it is not by a trusted service", made)
+}
+
+// strong returns the files without those whose digests in a list could be forged, and findings about these: the time
+// stamp over the list proves nothing about them. What counts is the time at which the file, or the time stamp, is
+// proved to have existed by another one.
+func (v *verifier) strong(stamp *file, m *manifest, intact []*file) (rest []*file, findings []sig.Finding) {
+	by := v.at(stamp).At
+	unchanged := make(map[*file]bool, len(intact))
+	for _, one := range intact {
+		unchanged[one] = true
+	}
+	for i := range m.list {
+		l := &m.list[i]
+		if l.file == nil || !unchanged[l.file] {
+			continue
+		}
+		known, is := v.proved[l.file]
+		if !is || by.Before(known) {
+			known = by
+		}
+		w := l.hash.Weakness()
+		if !w.At(known) {
+			rest = append(rest, l.file)
+			continue
+		}
+		if len(findings) < maxFindings {
+			findings = append(findings, finding(sig.CodeWeak, true, "the list %s has a digest of the file %s by %s, which can be forged since %s, so the time stamp over the list proves nothing about the file", quote(m.file.Name), quote(l.file.Name), w.What, w.Since.Format(time.DateOnly)))
+		}
+	}
+	return rest, findings
 }
 
 // token checks a token over a digest. chained reports that it is an archive time stamp. lapsed is as that of

@@ -145,6 +145,39 @@ func TestArchiveLapses(t *testing.T) {
 	}
 }
 
+// A time stamp over a list proves nothing about files whose digests in the list could be forged.
+func TestWeakList(t *testing.T) {
+	su := suite.ECDSAP256
+	root := sigtest.Root(t, su)
+	services := sigtest.NewServices(t, root)
+	signer := root.Issue(t, su, "Signer", func(c *x509gost.Template) { c.NotAfter = sigtest.Time.AddDate(1, 0, 0) })
+	made := asZip(t, sigtest.Make(t, asic.New(), signer, mode{"E", "CAdES"}.job()))
+	for _, c := range []struct {
+		hash *suite.Hash
+		want bool
+	}{{suite.SHA256, true}, {suite.SHA1, false}, {suite.MD5, false}} {
+		r, err := asic.New().Verify(context.Background(), &sig.Check{
+			Document: sigtest.Document(sigtest.Zip(renewed(t, services, made, 1, c.hash), "")),
+			Roots:    []*x509gost.Certificate{root.Certificate}, At: sigtest.Time.AddDate(2, 0, 0),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &r.Signatures[0]
+		if r.Passed() != c.want || (len(s.TimeStamps) == 1) != c.want || strings.Contains(describe(r), sig.CodeWeak) == c.want {
+			t.Errorf("archived by %s: %s, best time %s", c.hash.Name, describe(r), s.BestTime)
+		}
+		list := listOf("META-INF/timestamp.tst", c.hash, [2]string{"a", "first"})
+		r = verified(t, root, sigtest.Zip([]sigtest.ZipEntry{
+			{Name: "mimetype", Content: mimeE, Store: true}, {Name: "a", Content: "first"},
+			{Name: "META-INF/ASiCManifest.xml", Content: list}, {Name: "META-INF/timestamp.tst", Content: stampOf(t, services, list)},
+		}, ""))
+		if got := describe(r); (got == "passed : a[0]") != c.want || !c.want && got != "indeterminate covers-part digest-algorithm-weak file-not-covered: a[]" {
+			t.Errorf("stamped by %s: %s", c.hash.Name, got)
+		}
+	}
+}
+
 // An archive time stamp over a list with a signature proves when the signature existed and makes it an archive level.
 // A broken one is left out and named, and so is one of another list.
 func TestArchiveTimeStamp(t *testing.T) {
