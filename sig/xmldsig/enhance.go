@@ -436,7 +436,8 @@ func (e *enhancement) check(chosen []int) error {
 		which = append(which, fmt.Sprint(e.all[i].out.Index))
 	}
 	for i, one := range e.all {
-		if one.out.Holds() && !after[i].out.Holds() {
+		// A signature whose properties change may lose its time stamps.
+		if one.out.Holds() && !after[i].out.Holds() || len(one.stamps) != len(after[i].stamps) {
 			return unfit(fmt.Sprintf("signature %d covers the place of the time stamp of signature %s, which would make it invalid", i, strings.Join(which, ", ")), nil)
 		}
 		for k, s := range one.stamps {

@@ -341,3 +341,30 @@ func TestNotEnhanced(t *testing.T) {
 		t.Errorf("an outage: %v", err)
 	}
 }
+
+// A signature that is not valid, with a time stamp that is, loses the time stamp if its signed properties hold
+// the signature to raise. Then it is not raised.
+func TestInsideSignedProperties(t *testing.T) {
+	s := suite.GOST2012x256
+	root := sigtest.Root(t, s)
+	signer, services := root.Signer(t, s, "Signer"), sigtest.NewServices(t, root)
+	moved := strings.NewReplacer("http://www.w3.org/TR/2001/REC-xml-c14n-20010315", "http://www.w3.org/2001/10/xml-exc-c14n#", "<Signature ", `<Signature Id="inner" `)
+	inner := string(sigtest.Make(t, xmldsig.New(), signer, job("XMLTemplate", withTemplate(moved.Replace(bare(s, "#part", transformsOf(exclusive)))), "XAdESType", "BES")))
+	inner = inner[strings.Index(inner, "<Signature "):]
+	inner = inner[:strings.LastIndex(inner, "</Signature>")+len("</Signature>")]
+	outer := strings.Replace(xadesTemplates(s)["signature properties"], "<x:SignedDataObjectProperties/>",
+		"<x:SignedDataObjectProperties>"+inner+"</x:SignedDataObjectProperties>", 1)
+	outer = strings.Replace(outer, `<ds:Reference URI="">`, `<ds:Reference URI="#two">`, 1)
+	outer = strings.Replace(outer, `<ds:Transform Algorithm="http://www.w3.org/2000/09/xmldsig#enveloped-signature"/>`, "", 1)
+	j := job("XMLTemplate", strings.Replace(withTemplate(outer), "<other ", `<a:two Id="two">before</a:two><other `, 1), "XAdESType", "T", "TSPAddress", "http://tsp.test/")
+	j.Evidence = services
+	signed := sigtest.Make(t, xmldsig.New(), signer, j)
+	mustHold(t, signed, root)
+	signed = bytes.Replace(signed, []byte(">before<"), []byte(">after<"), 1)
+	if r := verify(t, signed, root); len(r.Signatures) != 2 || r.Signatures[0].Holds() || len(r.Signatures[0].TimeStamps) != 1 || !r.Signatures[1].Holds() {
+		t.Fatal(texts(r))
+	}
+	if _, err := enhance(signed, services, "XAdESType", "T", "TSPAddress", "http://tsp.test/", "SignatureIndex", "1"); err == nil || !strings.Contains(err.Error(), "signature 0 covers the place") {
+		t.Error(err)
+	}
+}
