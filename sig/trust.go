@@ -75,26 +75,35 @@ func (c *Check) TrustTimeStamp(ctx context.Context, authority *x509gost.Certific
 // 0063). lapsed reports that it was good when it was made and that nothing proves it now.
 func (c *Check) JudgeStamp(ctx context.Context, kind string, token *tsp.Token, signer *x509gost.Certificate, found Found, proven time.Time, chained bool) (ts TimeStamp, lapsed bool) {
 	made := token.Info.Time
-	judge := func(at, forged time.Time) TimeStamp {
-		ts := TimeStamp{Kind: kind, Time: made, Signer: signer}
-		ts.Chain, ts.Findings = c.TrustTimeStamp(ctx, signer, at, found)
-		ts.Findings = append(ts.Findings, StampOtherIssuer(token, signer)...)
-		if f, weak := WeakStamp(token.Weakness(forged)); weak {
-			ts.Findings = append(ts.Findings, f)
-		}
-		return ts
-	}
 	if !chained {
-		return judge(made, c.At), false
+		return c.stampAt(ctx, kind, token, signer, found, made, c.At), false
 	}
 	if proven.Before(made) {
 		proven = made
 	}
-	if ts = judge(proven, proven); ts.Passed() {
+	if ts = c.stampAt(ctx, kind, token, signer, found, proven, proven); ts.Passed() {
 		return ts, false
 	}
-	then := judge(made, made)
-	return ts, then.Passed()
+	return ts, c.StampWasGood(ctx, token, signer, found)
+}
+
+// StampWasGood reports whether a time stamp, whose own signature holds, was valid when it was made. Only such a
+// one says anything about the time of another: a service without trust may write any time.
+func (c *Check) StampWasGood(ctx context.Context, token *tsp.Token, signer *x509gost.Certificate, found Found) bool {
+	made := token.Info.Time
+	then := c.stampAt(ctx, "", token, signer, found, made, made)
+	return then.Passed()
+}
+
+// stampAt judges the certificate of a time stamp at one time, and its algorithms at another.
+func (c *Check) stampAt(ctx context.Context, kind string, token *tsp.Token, signer *x509gost.Certificate, found Found, at, forged time.Time) TimeStamp {
+	ts := TimeStamp{Kind: kind, Time: token.Info.Time, Signer: signer}
+	ts.Chain, ts.Findings = c.TrustTimeStamp(ctx, signer, at, found)
+	ts.Findings = append(ts.Findings, StampOtherIssuer(token, signer)...)
+	if f, weak := WeakStamp(token.Weakness(forged)); weak {
+		ts.Findings = append(ts.Findings, f)
+	}
+	return ts
 }
 
 // spending charges the search for a path to the budget of the document.

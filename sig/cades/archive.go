@@ -412,7 +412,9 @@ func (v *verifier) archived(ctx context.Context, l *longTerm) error {
 	if err := v.budget.Spend(n * n); err != nil {
 		return err
 	}
-	l.archives.refuseDisorder()
+	l.archives.refuseDisorder(func(a *archiveStamp) bool {
+		return v.check.StampWasGood(ctx, a.token, a.signer, v.tokenFound(contentsOf(a.token), l))
+	})
 	// What is in a token may be about any of the others: data that may not be added to SignedData is
 	// put there.
 	seen := map[string]bool{}
@@ -458,11 +460,19 @@ func (l *archives) compare(a, b *archiveStamp) int {
 	return cmp.Compare(a.place, b.place)
 }
 
-// refuseDisorder refuses stamps that cover a later one.
-func (l *archives) refuseDisorder() {
+// refuseDisorder refuses stamps that cover a later one, if that one was valid when it was made. The time of
+// any other one counts for nothing.
+func (l *archives) refuseDisorder(wasGood func(*archiveStamp) bool) {
+	good := map[*archiveStamp]bool{}
 	for _, a := range l.stamps {
 		for _, b := range l.stamps {
-			if a.valid() && b.valid() && a.covers[b.place] && b.token.Info.Time.After(a.token.Info.Time) {
+			if !a.valid() || !b.valid() || !a.covers[b.place] || !b.token.Info.Time.After(a.token.Info.Time) {
+				continue
+			}
+			if _, known := good[b]; !known {
+				good[b] = wasGood(b)
+			}
+			if good[b] {
 				a.err = fmt.Errorf("it covers %s, which is later", b.name())
 			}
 		}
@@ -545,11 +555,11 @@ func (l *longTerm) hold(b *budget.Budget, token *tsp.Token) error {
 	return nil
 }
 
-// inOrder notes an archive time stamp that is earlier than another stamp that it covers. One of the two
-// has a wrong time.
-func (l *longTerm) inOrder(place int, kind string, made time.Time) {
+// inOrder notes an archive time stamp that is earlier than another stamp that it covers, if that one was good
+// when it was made. One of the two has a wrong time.
+func (l *longTerm) inOrder(place int, kind string, made time.Time, good func() bool) {
 	for _, a := range l.archives.stamps {
-		if a.valid() && a.covers[place] && made.After(a.token.Info.Time) {
+		if a.valid() && a.covers[place] && made.After(a.token.Info.Time) && good() {
 			l.disorder = true
 			l.note(codeTimeStampOrder, "%s covers the time stamp (%s) of %s, which is later", a.name(), kind, at(made))
 		}

@@ -292,6 +292,17 @@ func TestArchiveRules(t *testing.T) {
 			t.Errorf("%s: %v, level %s, want %s: %+v", name, r.Verdict(), s.Level, c.level, s.Findings)
 		}
 	}
+	// The time of a service without trust says nothing about the stamp over it.
+	future := v3(func(h *handmade) { h.by, h.at = foreign, at.Add(time.Hour) })
+	if r := checked(t, good.add(t, future.add(t, message, text), text), nil, at, w.root); !r.Passed() || r.Signatures[0].Level != "A" {
+		t.Errorf("over a later one without trust: %s %+v", r.Signatures[0].Level, r.Signatures[0].Findings)
+	}
+	if imprint := suite.GOST2001.Hash.Digest(mustParse(t, message).Signers[0].Signature); true {
+		untrusted := withUnsigned(t, message, cms.NewAttribute(cms.OIDSignatureTimeStamp, future.token(t, imprint)))
+		if r := checked(t, good.add(t, untrusted, text), nil, at, w.root); !r.Passed() || r.Signatures[0].Level != "A" {
+			t.Errorf("over a later one of the signature, without trust: %s %+v", r.Signatures[0].Level, r.Signatures[0].Findings)
+		}
+	}
 	// A stamp that covers a later one of the signature says a wrong time.
 	early := v3(func(h *handmade) { h.at = sigtest.Time.Add(-time.Minute) })
 	if r := checked(t, early.add(t, message, text), nil, at, w.root); r.Signatures[0].Level == "A" || !has(&r.Signatures[0], "time-stamps-out-of-order", "which is later") {

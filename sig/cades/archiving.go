@@ -189,7 +189,7 @@ func (e *enhancement) archived(ctx context.Context, l line, t *target) error {
 				t.stamped = a.token.Info.Time
 			}
 		}
-		t.earlier.refuseDisorder()
+		t.earlier.refuseDisorder(func(*archiveStamp) bool { return true })
 		for _, a := range t.earlier.stamps {
 			if a.err != nil {
 				return refuse(a.err, "%s is invalid", a.name())

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"tamga/pki/cms"
@@ -506,7 +507,7 @@ func (v *verifier) stamp(ctx context.Context, kind string, place int, value []by
 	case l.chained():
 		judged = v.provenBy(l, place, ts.Time)
 		forged = judged
-		l.inOrder(place, kind, ts.Time)
+		l.inOrder(place, kind, ts.Time, sync.OnceValue(func() bool { return v.check.StampWasGood(ctx, token, ts.Signer, found) }))
 	case v.around.Chained: // the container has them
 		if judged = v.check.At; judged.Before(ts.Time) {
 			judged = ts.Time

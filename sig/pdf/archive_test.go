@@ -294,6 +294,8 @@ func TestBrokenDocumentStamps(t *testing.T) {
 	early := sigtest.NewServices(t, root)
 	early.Now = services.Now.Add(-time.Hour)
 	later := mustRaise(t, long, "CAdESA", services)
+	future := sigtest.NewServices(t, other)
+	future.Now = services.Now.AddDate(1, 0, 0)
 	flipped := func(data []byte) []byte {
 		out := bytes.Clone(data)
 		f := opened(t, out)
@@ -321,6 +323,7 @@ func TestBrokenDocumentStamps(t *testing.T) {
 		"of another authority":               {stampedByHand(t, long, unknown, suite.SHA256), "XLT1", codeUntrusted},
 		"with a weak imprint":                {weak, "XLT1", codeUntrusted},
 		"earlier than another":               {stampedByHand(t, later, early, suite.SHA256), "LTA", codeTimeStamp},
+		"over a later one without trust":     {stampedByHand(t, stampedByHand(t, long, future, suite.SHA256), services, suite.SHA256), "LTA", ""},
 		"earlier than that of the signature": {stampedByHand(t, long, early, suite.SHA256), "LT", codeStampOrder},
 		"broken over a good one":             {flipped(mustRaise(t, later, "CAdESA", services)), "LTA", codeTimeStamp},
 	} {

@@ -26,6 +26,7 @@ type docStamp struct {
 	// archive reports that it covers a document security store: then it is an archive time stamp, which
 	// proves nothing after its certificate has ended, unless another one covers it.
 	archive bool
+	good    *bool // whether it was valid when it was made; nil: not asked yet
 }
 
 // at returns a time as findings have it.
@@ -43,19 +44,33 @@ func (v *verifier) stamps() {
 		}
 	}
 	// All have their places in the order of what they cover.
-	var latest time.Time
+	var before []*signature
 	for _, s := range v.signatures {
 		if s.stamp == nil || s.stamp.signer == nil {
 			continue
 		}
 		made := s.stamp.token.Info.Time
-		if made.Before(latest) {
+		wrong := slices.IndexFunc(before, func(b *signature) bool { return made.Before(b.stamp.token.Info.Time) && v.stampWasGood(b) })
+		if wrong >= 0 {
 			s.stamp.signer = nil
-			s.fatal(codeStampOrder, "the time stamp of the document of %s covers one of %s, which is later", at(made), at(latest))
+			s.fatal(codeStampOrder, "the time stamp of the document of %s covers one of %s, which is later", at(made), at(before[wrong].stamp.token.Info.Time))
 			continue
 		}
-		latest = made
+		before = append(before, s)
 	}
+}
+
+// stampWasGood reports whether a time stamp was valid when it was made: the time of any other one counts for
+// nothing. It is asked for few, those that are later than one that covers them.
+func (v *verifier) stampWasGood(s *signature) bool {
+	if s.stamp.good == nil {
+		check := v.checkOf(s)
+		check.At = v.check.At
+		// Without anchors, as when signatures are raised, every one counts.
+		good := len(check.Roots) == 0 || check.StampWasGood(v.ctx, s.stamp.token, s.stamp.signer, cades.Carried(s.stamp.token.Message))
+		s.stamp.good = &good
+	}
+	return *s.stamp.good
 }
 
 func (v *verifier) readStamp(s *signature) {

@@ -34,6 +34,7 @@ type stamped struct {
 	token   *tsp.Token
 	signer  *x509gost.Certificate
 	err     error
+	good    *bool // whether it was valid when it was made; nil: not asked yet
 	result  sig.TimeStamp
 }
 
@@ -76,13 +77,14 @@ func (v *verification) stampList() (list []*stamped) {
 // time for which the signature is checked. Each archive time stamp covers all properties before it.
 func (v *verification) timeStamps() {
 	v.stamps = v.stampList()
-	var latest time.Time
-	for _, s := range v.stamps {
-		if s.err = v.readStamp(s); s.err == nil {
-			if made := s.token.Info.Time; s.archive && made.Before(latest) {
-				s.err = fmt.Errorf("it covers a time stamp of %s, which is later", latest.UTC().Format(time.RFC3339))
-			} else if made.After(latest) {
-				latest = made
+	for i, s := range v.stamps {
+		if s.err = v.readStamp(s); s.err != nil || !s.archive {
+			continue
+		}
+		for _, below := range v.stamps[:i] {
+			if below.err == nil && s.token.Info.Time.Before(below.token.Info.Time) && v.wasGood(below) {
+				s.err = fmt.Errorf("it covers a time stamp of %s, which is later", below.token.Info.Time.UTC().Format(time.RFC3339))
+				break
 			}
 		}
 	}
@@ -125,6 +127,17 @@ func (v *verification) timeStamps() {
 			}
 		}
 	}
+}
+
+// wasGood reports whether a time stamp was valid when it was made: the time of any other one counts for nothing.
+// It is asked for few, those that are later than one that covers them.
+func (v *verification) wasGood(s *stamped) bool {
+	if s.good == nil {
+		// Without anchors, as when signatures are raised, every one counts.
+		good := len(v.check.Roots) == 0 || v.check.StampWasGood(v.ctx, s.token, s.signer, v.tokenFound(s))
+		s.good = &good
+	}
+	return *s.good
 }
 
 // tokenFound returns all data that may help to check a token.
