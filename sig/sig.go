@@ -77,6 +77,9 @@ type Job struct {
 	// Chain holds the issuers of Certificate, nearest first. It may omit the root and
 	// others before it.
 	Chain []*x509gost.Certificate
+	// Roots are the trust anchors, for Enhance: time stamps that a signature has count only if they lead to one
+	// of them. Empty: none are known, and all time stamps count whose own signature holds.
+	Roots []*x509gost.Certificate
 	// Params are the parameters of the request as received.
 	Params Params
 	// Request is what Read of the format returned for Params; nil: the format reads them itself.

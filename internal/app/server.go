@@ -144,7 +144,7 @@ func (m *serverMaker) makeSigner(context.Context) error {
 	m.signer = &signing.Service{
 		Zone:    zone,
 		Formats: formats, Keys: m.Keys, Policy: m.Policies, Confirmation: m.Policies, Snapshots: store.Snapshots{DB: m.DB}, Spool: m.spool, Results: m.spool.Sealed(), Now: m.DB.Now, Rand: rand.Reader,
-		Evidence: m.network, BatchItems: m.Config.BatchItems,
+		Evidence: m.network, Anchors: m.anchors.all, BatchItems: m.Config.BatchItems,
 		Prepared: store.Prepared{DB: m.DB}, Blobs: blob.NewPrepared(m.storage), Container: containerCertificates,
 		TwoStep: signing.TwoStep{
 			Life:   two.Life,

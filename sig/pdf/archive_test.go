@@ -433,3 +433,41 @@ func TestRaiseRefused(t *testing.T) {
 		}
 	}
 }
+
+// With anchors, time stamps of services without trust neither replace a missing one nor cover another.
+func TestRaisedOverUntrusted(t *testing.T) {
+	su := suite.RSASHA256
+	root := sigtest.Root(t, su)
+	services := sigtest.NewServices(t, root)
+	unknown := sigtest.NewServices(t, sigtest.Root(t, suite.ECDSAP256), root)
+	signer := root.Signer(t, su, "Signer")
+	made := func(format string, by *sigtest.Services) []byte {
+		return sigtest.Make(t, New(), signer, &sig.Job{Document: bytes.NewReader(document{}.build()), Evidence: by, Params: sig.Params{"PDFFormat": format, "TSPAddress": ""}})
+	}
+	for name, data := range map[string][]byte{
+		"in the message":  made("CAdEST", unknown),
+		"of the document": stampedByHand(t, made("CMS", unknown), unknown, suite.SHA256),
+		"over a store":    stampedByHand(t, made("CAdES", services), unknown, suite.SHA256),
+	} {
+		for _, by := range []*sigtest.Services{services, unknown} {
+			result, err := New().Enhance(context.Background(), &sig.Job{Document: bytes.NewReader(data), Evidence: by, Time: services.Now,
+				Params: sig.Params{"PDFFormat": "CAdESA", "TSPAddress": ""}, Roots: []*x509gost.Certificate{root.Certificate}})
+			if by == unknown {
+				if name != "over a store" && (err == nil || !strings.Contains(err.Error(), "trusted root")) {
+					t.Errorf("%s: raised by a service without trust: %v", name, err)
+				}
+				continue
+			}
+			if err != nil {
+				t.Fatal(name, err)
+			}
+			var b bytes.Buffer
+			if _, err := result.WriteTo(&b); err != nil {
+				t.Fatal(err)
+			}
+			if r := verifiedAt(t, b.Bytes(), services.Now, root); !r.Passed() || r.Signatures[0].Level != "LTA" {
+				t.Errorf("%s: %s: %s", name, levelsOf(r), say(r))
+			}
+		}
+	}
+}

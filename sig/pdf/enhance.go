@@ -100,11 +100,11 @@ func (e *enhancement) raise(level sig.Level) error {
 		if err := e.stamp(); err != nil {
 			return err
 		}
-		if level == sig.LevelTime {
-			return nil
-		}
 		if err := e.read(); err != nil { // the new time stamp is one of those that need evidence
 			return err
+		}
+		if slices.ContainsFunc(e.signers, func(s *raised) bool { return s.stamped.IsZero() }) {
+			return &sig.ErrEvidence{What: "time stamp", Text: "the new one is not by a service that leads to a trusted root"}
 		}
 	}
 	if level < sig.LevelLongTerm {
@@ -128,6 +128,7 @@ func (e *enhancement) read() error {
 		check.Intermediates = append(check.Intermediates, e.job.Certificate)
 	}
 	check.Intermediates = append(check.Intermediates, e.job.Chain...)
+	check.Roots = e.job.Roots
 	v, err := e.format.verified(e.ctx, check)
 	if err != nil {
 		return err
@@ -151,6 +152,9 @@ func (e *enhancement) read() error {
 		}
 		one := &raised{signature: s, signer: out.Signer}
 		if s.stamp != nil {
+			if !e.counts(out) {
+				continue
+			}
 			one.stamped, one.found = s.stamp.token.Info.Time, cades.Carried(s.stamp.token.Message)
 			one.services = []evidence.Stamp{{Authority: s.stamp.signer, Made: one.stamped, Others: s.stamp.token.Certificates()}}
 			for _, below := range e.signers { // it covers all before it
@@ -161,25 +165,36 @@ func (e *enhancement) read() error {
 					below.services[i].Covered = below.services[i].Covered || s.stamp.archive
 				}
 			}
-		} else if err := one.read(out, v.file.spending); err != nil {
+		} else if err := one.read(out, e, v.file.spending); err != nil {
 			return err
 		}
 		known = append(known, one.found.Certificates...)
 		e.signers = append(e.signers, one)
 	}
+	if len(e.signers) == 0 {
+		return forbidden("has no signature to enhance, only time stamps that are not by a trusted service")
+	}
 	e.collector = evidence.New(e.job.Evidence, known, e.format.CMS.Rules)
 	return e.file.failed()
 }
 
+// counts reports whether a time stamp of the document is one to build on. With anchors it must lead to one of
+// them, or anybody could have made it. One that has lapsed counts, because it is the reason to refuse what comes
+// too late.
+func (e *enhancement) counts(stamp *sig.Signature) bool {
+	return len(e.job.Roots) == 0 || stamp.Own() == sig.Passed ||
+		slices.ContainsFunc(stamp.Findings, func(f sig.Finding) bool { return f.Code == codeLapsed })
+}
+
 // read reads the message of a signature with its time stamps.
-func (s *raised) read(out *sig.Signature, b *budget.Budget) error {
+func (s *raised) read(out *sig.Signature, e *enhancement, b *budget.Budget) error {
 	m, err := cms.ParseWithin(bytes.NewReader(s.message), int64(len(s.message)), b.Hold)
 	if err != nil {
 		return cmp.Or(b.Err(), err)
 	}
 	s.found = cades.Carried(m)
 	for _, ts := range out.TimeStamps {
-		if !ts.Holds() || ts.Signer == nil {
+		if !ts.Holds() || ts.Signer == nil || len(e.job.Roots) > 0 && !ts.Passed() {
 			continue
 		}
 		if s.stamped.IsZero() || ts.Time.Before(s.stamped) {

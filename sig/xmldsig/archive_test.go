@@ -341,3 +341,37 @@ func FuzzEnhance(f *testing.F) {
 		}
 	})
 }
+
+// With anchors, time stamps of services without trust neither replace a missing one nor cover another,
+// and their time, which may be any, says nothing about others.
+func TestRaisedOverUntrusted(t *testing.T) {
+	s := suite.GOST2012x256
+	root := sigtest.Root(t, s)
+	services := sigtest.NewServices(t, root)
+	unknown := sigtest.NewServices(t, sigtest.Root(t, suite.ECDSAP256), root)
+	unknown.Now = services.Now.AddDate(1, 0, 0)
+	signer := root.Signer(t, s, "Signer")
+	for _, from := range []string{"T", "LT"} {
+		data := makeXML(t, "XMLEnveloped", from, signer, unknown)
+		for _, by := range []*sigtest.Services{services, unknown} {
+			result, err := xmldsig.New().Enhance(context.Background(), &sig.Job{Document: bytes.NewReader(data), Evidence: by, Time: services.Now,
+				Params: sig.Params{"XAdESType": "LTA", "TSPAddress": ""}, Roots: []*x509gost.Certificate{root.Certificate}})
+			if by == unknown {
+				if err == nil || !strings.Contains(err.Error(), "trusted root") {
+					t.Errorf("raised from %s by a service without trust: %v", from, err)
+				}
+				continue
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			var b bytes.Buffer
+			if _, err := result.WriteTo(&b); err != nil {
+				t.Fatal(err)
+			}
+			if r := checkedXML(t, b.Bytes(), services.Now, root); !r.Passed() || r.Signatures[0].Level != "LTA" || !r.Signatures[0].BestTime.Before(services.Now) {
+				t.Errorf("from %s: %s %+v", from, r.Signatures[0].Level, r.Signatures[0].Findings)
+			}
+		}
+	}
+}

@@ -123,7 +123,7 @@ func (e *enhancement) read(data []byte) error {
 }
 
 func (e *enhancement) judge(t *xmltree.Tree) ([]*verification, error) {
-	check := &sig.Check{Document: e.job.Document, Certificate: e.job.Certificate, Intermediates: e.job.Chain, At: e.job.Time}
+	check := &sig.Check{Document: e.job.Document, Certificate: e.job.Certificate, Intermediates: e.job.Chain, Roots: e.job.Roots, At: e.job.Time}
 	v := &verifier{ctx: e.ctx, check: check, tree: t, options: e.options, report: &sig.Report{}, places: maxPlaces}
 	var out []*verification
 	nodes := signatures(t)
@@ -199,10 +199,19 @@ func (e *enhancement) choose(index int, to sig.Level) (chosen []int, err error) 
 	return chosen, nil
 }
 
-// made returns the time of the earliest time stamp of a signature, zero without one.
+// counts reports whether a time stamp is one to build on. With anchors it must lead to one of them, or anybody could
+// have made it. One that has lapsed counts, because it is the reason to refuse what comes too late.
+func (v *verification) counts(s *stamped) bool {
+	return s.err == nil && (len(v.check.Roots) == 0 || s.result.Passed() || s.lapsed)
+}
+
+// errUntrustedStamp is the error of a new time stamp that does not count.
+var errUntrustedStamp = &sig.ErrEvidence{What: "time stamp", Text: "the new one is not by a service that leads to a trusted root"}
+
+// made returns the time of the earliest time stamp of a signature that counts, zero without one.
 func (v *verification) made() (first time.Time) {
 	for _, s := range v.stamps {
-		if s.err == nil && (first.IsZero() || s.token.Info.Time.Before(first)) {
+		if v.counts(s) && (first.IsZero() || s.token.Info.Time.Before(first)) {
 			first = s.token.Info.Time
 		}
 	}
@@ -245,6 +254,9 @@ func (e *enhancement) raise(chosen []int, to sig.Level) error {
 		one := e.all[i]
 		if last := len(one.stamps) - 1; last < 0 || one.stamps[last].err != nil {
 			return fmt.Errorf("xmldsig: the result cannot be verified again: %v", one.out.Findings)
+		}
+		if last := one.stamps[len(one.stamps)-1]; len(e.job.Roots) > 0 && !one.counts(last) && last.token != nil {
+			return errUntrustedStamp
 		}
 	}
 	return nil
@@ -290,12 +302,12 @@ func (v *verification) hash() *suite.Hash {
 func (v *verification) below() (list []evidence.Stamp) {
 	covered := -1
 	for _, s := range v.stamps {
-		if s.archive && s.err == nil {
+		if s.archive && v.counts(s) {
 			covered = s.place
 		}
 	}
 	for _, s := range v.stamps {
-		if s.err == nil {
+		if v.counts(s) {
 			list = append(list, evidence.Stamp{Authority: s.signer, Made: s.token.Info.Time, Others: s.token.Certificates(), Covered: s.place < covered})
 		}
 	}
@@ -310,6 +322,9 @@ func (e *enhancement) values(one *verification) (string, error) {
 			own := cades.Carried(s.token.Message)
 			have.Certificates, have.CRLs, have.OCSP = slices.Concat(have.Certificates, own.Certificates), slices.Concat(have.CRLs, own.CRLs), slices.Concat(have.OCSP, own.OCSP)
 		}
+	}
+	if first.IsZero() {
+		return "", errUntrustedStamp
 	}
 	if e.collector == nil {
 		e.collector = evidence.New(e.job.Evidence, slices.Concat(have.Certificates, e.job.Chain), e.format.Rules)

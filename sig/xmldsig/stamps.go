@@ -36,6 +36,7 @@ type stamped struct {
 	err     error
 	good    *bool // whether it was valid when it was made; nil: not asked yet
 	result  sig.TimeStamp
+	lapsed  bool // it was valid when it was made, and nothing proves it now
 }
 
 func (s *stamped) name() string {
@@ -100,8 +101,7 @@ func (v *verification) timeStamps() {
 			v.out.Findings = append(v.out.Findings, sig.StampLeftOut(codeTimeStamp, text))
 			continue
 		}
-		var lapsed bool
-		s.result, lapsed = v.check.JudgeStamp(v.ctx, s.result.Kind, s.token, s.signer, v.tokenFound(s), proven, chained || s.archive)
+		s.result, s.lapsed = v.check.JudgeStamp(v.ctx, s.result.Kind, s.token, s.signer, v.tokenFound(s), proven, chained || s.archive)
 		v.out.Findings = append(v.out.Findings, sig.StampOtherIssuer(s.token, s.signer)...)
 		switch {
 		case s.result.Passed():
@@ -111,7 +111,7 @@ func (v *verification) timeStamps() {
 					v.archived = s.place
 				}
 			}
-		case lapsed:
+		case s.lapsed:
 			chained = true
 			v.add(codeLapsed, s.name()+" proves nothing at "+proven.UTC().Format(time.RFC3339)+": its certificate or its algorithm had ended, and no later archive time stamp was made before", false)
 		default:

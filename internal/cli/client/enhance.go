@@ -318,7 +318,7 @@ func (e *Enhance) here(bar *cli.Progress, c *cli.Console) (enhancing, func(), er
 	return func(ctx context.Context, o *order, dst io.Writer) (int64, []string, error) {
 		bar.Stage(c.Text("raising"), -1)
 		j := &sig.Job{Document: o.document, Params: o.params, TSPAddress: e.TSA, Time: time.Now(), Evidence: from,
-			Chain: slices.Concat(check.Intermediates, check.Roots)}
+			Chain: slices.Concat(check.Intermediates, check.Roots), Roots: check.Roots}
 		if o.original != nil {
 			j.Original = o.original
 		}

@@ -46,6 +46,11 @@ func (s *Service) Enhance(ctx context.Context, who audit.Principal, o *EnhanceOr
 	if !o.Original.isEmpty() {
 		job.Original = o.Original
 	}
+	if s.Anchors != nil {
+		if job.Roots, job.Chain, err = s.Anchors(ctx); err != nil {
+			return nil, err
+		}
+	}
 	result, err := enhancer.Enhance(s.bounded(ctx, who.UserID == "", job), job)
 	if err != nil {
 		return nil, translate(err)

@@ -118,6 +118,9 @@ type Service struct {
 	// Evidence supplies time stamps and revocation data. If it is nil, the formats refuse
 	// the levels that need them.
 	Evidence sig.Evidence
+	// Anchors returns the trusted roots and other known certificates. nil: none are known, and signatures are
+	// raised over any time stamp.
+	Anchors func(ctx context.Context) (roots, others []*x509gost.Certificate, err error)
 	// Confirmation is asked before a key of ours is used. If it is nil, no action needs a
 	// confirmation.
 	Confirmation Confirmation
