@@ -94,6 +94,12 @@ func TestPlaceCost(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+	// Widths of a font that is no object of its own are read, and charged, each time.
+	inline := paintedPage{content: strings.Repeat("/F 1 Tf ", 5), entries: "/Resources <</Font <</F <</Type /Font /Subtype /Type0 /Encoding /Identity-H /DescendantFonts [120 0 R]>>>>>>",
+		objects: map[int]string{120: "<</W [0 59999 500]>>"}}
+	if steps := searched(t, inline.build()); steps < 5*60_000 {
+		t.Errorf("300,000 widths were read for %d steps", steps)
+	}
 	// What a small budget does not allow is refused with its error.
 	ctx := budget.With(t.Context(), budget.Limits{Steps: 400_000, Memory: 64 << 20})
 	if err := prepared(ctx, t, manyTexts(20_000), ""); !errors.Is(err, budget.ErrSteps) {

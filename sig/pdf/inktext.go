@@ -305,6 +305,7 @@ const (
 	maxWidths  = 1 << 16
 	fontSize   = 512 // bytes, besides its widths
 	priceFont  = 4000
+	priceWidth = 16 // of one width, in steps; fonts that are no objects of their own are read again each time
 	widthSize  = 64
 	maxMapping = 1 << 16
 )
@@ -423,6 +424,10 @@ func (p *painter) compositeFont(f *inkFont, d dict) {
 func (p *painter) cidWidths(f *inkFont, list array) {
 	set := func(cid int, w float64) bool {
 		if len(f.widths) >= maxWidths || !p.file.keep(widthSize) {
+			return false
+		}
+		if !p.file.charge(priceWidth) {
+			p.all = true
 			return false
 		}
 		f.widths[cid] = w / 1000
