@@ -131,7 +131,7 @@ func (s *Services) newPages(trial *pages.Trial, signer *signing.Service, operati
 	}
 	d.Confirm = confirm.Deps{
 		Confirmations: s.Confirm, Steps: s.Identity, ToConfirm: toConfirm{operations}, Operations: operations, Certificates: s.Keys, Acts: s.Operations,
-		CarryOutSigning: s.carryOutDocuments, Paint: qr.GIF,
+		CarryOutSigning: s.carryOutDocuments, SignedIn: s.Tokens.SignedIn, Paint: qr.GIF,
 	}
 	d.Account = account.Deps{
 		Own: s.Identity, People: s.Users, Grants: s.Tokens.Grants, Wishes: s.own.policies, Waiting: s.Approvals,

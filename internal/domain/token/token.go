@@ -344,6 +344,16 @@ func (s *Service) MayContinue(ctx context.Context, who audit.Principal) error {
 	return nil
 }
 
+// SignedIn reports whether an access token is valid now, by its identifier. An idle session of the pages still is.
+func (s *Service) SignedIn(ctx context.Context, tokenID string) (bool, error) {
+	now := s.now()
+	b, err := s.store.BearerByToken(ctx, tokenID, now)
+	if errors.Is(err, session.ErrNotFound) {
+		return false, nil
+	}
+	return err == nil && !b.Token.Revoked && now.Before(b.Token.ExpiresAt) && !b.User.Barred(now) && !b.Severed, err
+}
+
 // Sweep deletes expired tokens and grants. The server calls it regularly. It only bounds
 // the size of the database.
 func (s *Service) Sweep(ctx context.Context) error {

@@ -146,3 +146,51 @@ func TestProofOfAnotherSession(t *testing.T) {
 	desk.Shows(desk.Post(at, url.Values{"finish": {"yes"}}), "It is confirmed that it is you")
 	desk.Shows(desk.Post("/devices/do/passkey", url.Values{"name": {"second"}}), `data-passkey="create"`)
 }
+
+// TestProofOfEndedSession: once the session that began a confirmation has ended, no page shows its number. The page says so
+// instead of asking for the number, and the person begins it again after declining it.
+func TestProofOfEndedSession(t *testing.T) {
+	t.Parallel()
+	w := tamgatest.StartUMS(t, tamgatest.WithPasskeys()...)
+	desk := pagetest.New(t, w.Server)
+	desk.SignIn("/devices", w.Dev.User.Login, w.Dev.User.Password)
+	key := webauthntest.New(t, w.URL, "localhost")
+	page := desk.Shows(desk.Post("/devices/do/passkey", url.Values{"name": {"phone"}}))
+	desk.Shows(desk.Post("/devices/do/passkey-add", url.Values{"passkey": {string(key.Create([]byte(desk.Find(page, passkeyOptions)[1])))}}), "Passkeys")
+	w.OK(tamgatest.Ours, "POST", "/ums/user/"+w.Dev.User.ID+"/authmethod/passkey?level=1", "")
+	const ended = "The session in which this was begun has ended"
+	again := func() {
+		t.Helper()
+		desk.Shows(desk.Post("/sign-out", nil))
+		desk.SignIn("/start", w.Dev.User.Login, w.Dev.User.Password)
+	}
+	lacks := func(page pagetest.Page, texts ...string) {
+		t.Helper()
+		for _, text := range texts {
+			if strings.Contains(page.Text, text) {
+				t.Errorf("%s has %s:\n%s", page.At, text, page.Text)
+			}
+		}
+	}
+
+	// It ends before a passkey is asked for, or after that.
+	first := desk.Shows(desk.Post("/devices/do/prove", nil), `value="passkey"`).At.Path
+	again()
+	lacks(desk.Shows(desk.Get(first), ended, "Decline"), `value="passkey"`, `name="number"`)
+	second := desk.Shows(desk.Post("/devices/do/prove", nil), `value="passkey"`).At.Path
+	lacks(desk.Shows(desk.Post(second, url.Values{"choice": {"passkey"}}), "data-passkey"), ended)
+	again()
+	lacks(desk.Shows(desk.Get(second), ended, "Decline"), "data-passkey", `name="number"`)
+	// A page of before asks for the passkey, whose number is nowhere.
+	lacks(desk.Shows(desk.Post(first, url.Values{"choice": {"passkey"}}), ended), "data-passkey", `name="number"`)
+	desk.Header.Set("Accept-Language", "ru")
+	desk.Shows(desk.Get(second), "Сеанс, в котором это начато, завершён")
+	desk.Header.Set("Accept-Language", "en")
+
+	desk.Shows(desk.Post(first, url.Values{"decline": {"yes"}}), "Declined")
+	at := desk.Shows(desk.Post("/devices/do/prove", nil)).At.Path
+	page = desk.Shows(desk.Post(at, url.Values{"choice": {"passkey"}}))
+	lacks(page, ended)
+	options := desk.Find(page, regexp.MustCompile(`data-passkey="get" data-options="([^"]+)"`))[1]
+	desk.Shows(desk.Post(at, url.Values{"passkey": {string(key.Get([]byte(options)))}}), "It is confirmed that it is you")
+}

@@ -44,6 +44,8 @@ type Deps struct {
 	CarryOutSigning func(ctx context.Context, who audit.Principal, o *signing.ConfirmedOrder) (*operation.Operation, error)
 	// Proved spends a confirmation after which a session may change what its user signs in with.
 	Proved func(ctx context.Context, r *confirm.Record) (rest.Redirect, error)
+	// SignedIn reports whether the sign-in of a session has not ended; see [token.Service].
+	SignedIn func(ctx context.Context, tokenID string) (bool, error)
 	// Paint makes a GIF with the QR code of a text.
 	Paint func(text string) ([]byte, error)
 	Now   func() time.Time

@@ -222,6 +222,7 @@ type confirmView struct {
 	Label        string
 	Number       string    // that this page shows, for a device or for a page in another sign-in
 	AsksNumber   bool      // this page asks for the number of the page in which the operation was begun
+	Orphaned     bool      // the session that began it has ended, so no page shows the number of a passkey
 	Left         int       // answers that are left
 	AgainAt      time.Time // when the code can be sent again; zero: now
 	Viewed       *pdfView  // a document that the page shows; nil: none
@@ -480,14 +481,25 @@ func (a *API) offer(ctx context.Context, who audit.Principal, p *confirm.Prompt,
 		if err != nil {
 			return err
 		}
+		// It may be begun on a page in another sign-in, which asks for the number of this one.
+		here := own && !others && r.SignIn == who.TokenID
+		orphaned := false
+		if own && slices.ContainsFunc(list, func(c confirm.Choice) bool { return confirm.ByPage(c.Method) }) {
+			if orphaned, err = a.orphaned(ctx, r, who); err != nil {
+				return err
+			}
+		}
 		for _, c := range list {
+			if orphaned && confirm.ByPage(c.Method) {
+				v.Orphaned = true
+				continue
+			}
 			value := c.Method
 			if c.Address != "" {
 				value += "?" + c.Address
 			}
 			v.Choices = append(v.Choices, confirmChoice{value, "confirm.way." + c.Method, c.Label, icons[c.Method]})
-			// It may be begun on a page in another sign-in, which asks for the number of this one.
-			v.Waits = v.Waits || own && confirm.ByPage(c.Method) && r.SignIn == who.TokenID && !others
+			v.Waits = v.Waits || here && confirm.ByPage(c.Method)
 		}
 		return nil
 	}
@@ -498,6 +510,16 @@ func (a *API) offer(ctx context.Context, who audit.Principal, p *confirm.Prompt,
 	v.Passkey, v.AsksNumber = string(p.Request), r.AsksNumber(who.TokenID)
 	if r.ShowsNumber(who.TokenID) {
 		v.Number = r.Number
+	}
+	if v.AsksNumber {
+		orphaned, err := a.orphaned(ctx, r, who)
+		if err != nil {
+			return err
+		}
+		if orphaned {
+			v.Orphaned, v.AsksNumber, v.Passkey = true, false, ""
+			return nil
+		}
 	}
 	v.Waits = v.Number != "" // it may be answered elsewhere
 	v.Code = !confirm.ByPage(r.Method)
@@ -513,6 +535,16 @@ func (a *API) offer(ctx context.Context, who audit.Principal, p *confirm.Prompt,
 	}
 	v.Again = !v.Device && r.Method != "oath" && v.Code // nothing is sent for a code of an app or a passkey
 	return nil
+}
+
+// orphaned reports whether a record was begun in another session than that of a person, and that session has ended. No page
+// shows the number of a passkey then.
+func (a *API) orphaned(ctx context.Context, r *confirm.Record, who audit.Principal) (bool, error) {
+	if begunBy(r, who) {
+		return false, nil
+	}
+	lives, err := a.SignedIn(ctx, r.SignIn)
+	return !lives, err
 }
 
 // offerEnd adds what follows the confirmation: it is carried out without a request, or waits for one.
