@@ -51,7 +51,9 @@ type cardMaker struct {
 	parts  []sig.Part
 
 	pagesBefore int          // of the document
-	stilled     map[int]bool // objects that were looked at, by number
+	pageNumbers map[int]int  // how often the tree leads to a page, by its object number
+	written     map[int]bool // pages that putPages looked at, by number
+	stilled     map[int]bool // annotations, fields and bookmarks that were looked at, by number
 }
 
 // cardEntry is a file of a card.
@@ -342,7 +344,7 @@ func (m *cardMaker) make(base sig.Document) (sig.Result, error) {
 
 func (m *cardMaker) compose(base sig.Document) (sig.Result, error) {
 	f := m.file
-	m.parts, m.marks, m.stilled = nil, nil, map[int]bool{}
+	m.parts, m.marks, m.pageNumbers, m.written, m.stilled = nil, nil, map[int]int{}, map[int]bool{}, map[int]bool{}
 	if f.rebuilt {
 		if err := m.lost(); err != nil {
 			return nil, err
@@ -393,9 +395,8 @@ func (m *cardMaker) findPlaces() error {
 	if err != nil {
 		return err
 	}
-	shared := map[int]int{}
 	m.pagesBefore = 0
-	if err := f.pages(func(_ int, p *page) { shared[p.id.num]++; m.pagesBefore++ }); err != nil {
+	if err := f.pages(func(_ int, p *page) { m.pageNumbers[p.id.num]++; m.pagesBefore++ }); err != nil {
 		return err
 	}
 	found := newSearcher(f)
@@ -415,7 +416,7 @@ func (m *cardMaker) findPlaces() error {
 			if err != nil {
 				return false, err
 			}
-			if p.id.num == 0 || shared[p.id.num] > 1 { // a mark would be on other pages, too
+			if p.id.num == 0 || m.pageNumbers[p.id.num] > 1 { // a mark would be on other pages, too
 				g.Fill()
 				return true, nil
 			}
@@ -461,10 +462,10 @@ func (m *cardMaker) putPages() error {
 	}
 	var wrong error
 	err := f.pages(func(n int, p *page) {
-		if wrong != nil || p.id.num != 0 && m.stilled[p.id.num] {
+		if wrong != nil || p.id.num != 0 && m.written[p.id.num] {
 			return
 		}
-		m.stilled[p.id.num] = true
+		m.written[p.id.num] = true
 		d, changed := m.stillPage(p.dict)
 		if on[n] != nil {
 			d, wrong = m.withMarks(p, d, on[n], m.nested[n])
@@ -532,7 +533,7 @@ func (m *cardMaker) putSheet() (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	node := f.resolveDict(above)
+	node, _ := m.bare(f.resolveDict(above))
 	kids := slices.Clone(f.resolveArray(node.get("Kids")))
 	for _, p := range printed {
 		id, err := m.putPrinted(p, above)

@@ -350,6 +350,55 @@ func TestCardStill(t *testing.T) {
 	}
 }
 
+// TestCardStillTwice: what runs does not hide behind a page that the document also lists as something else, and the mark is
+// drawn there all the same.
+func TestCardStillTwice(t *testing.T) {
+	tools := judge.PDF(t)
+	_, signer := party(t)
+	const script, launch = "<</S /JavaScript /JS (app.alert\\(1\\))>>", "<</S /Launch /F (evil.exe)>>"
+	page := "/AA <</O " + script + ">> /A " + launch + " /Annots [100 0 R <</Type /Annot /Subtype /Link /Rect [1 1 9 9] /A " + launch + ">>]"
+	hot := "<</Type /Annot /Subtype /Link /Rect [10 10 20 20] /A " + script + " /AA <</U " + script + ">>>>"
+	for name, d := range map[string]document{
+		"bookmark":        {catalog: "/Outlines <</First 10 0 R>>"},
+		"field":           {catalog: "/AcroForm <</Fields [10 0 R]>>"},
+		"tree of fields":  {catalog: "/AcroForm <</Fields [2 0 R]>>"},
+		"signature field": {catalog: "/AcroForm <</Fields [10 0 R]>>", page: "/FT /Sig /T (s) /V <</Type /Sig>> /Rect [1 1 9 9] "},
+		"annotation":      {page: "/Annots [12 0 R 10 0 R] "},
+		"player":          {catalog: "/Outlines <</First 10 0 R>>", page: "/Subtype /RichMedia /Annots [12 0 R] "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d.pages, d.objects = 2, map[int]string{100: hot}
+			d.page += page
+			if strings.Contains(d.page, "R] ") { // an array of its own
+				d.page = strings.Replace(strings.Replace(d.page, "R] ", "R 100 0 R] ", 1), page, "/AA <</O "+script+">> /A "+launch, 1)
+			}
+			c := newCard(t, "x.pdf", d.build(), signer)
+			shown := stillCard(t, tools, made1(t, c))
+			if name != "signature field" && bytes.Count(shown, []byte("/TMGA_Mark0 ")) == 0 {
+				t.Error("no page has the mark")
+			}
+		})
+	}
+}
+
+// stillCard checks that the pages of a card have nothing that runs, and returns them as qpdf writes them.
+func stillCard(t *testing.T, tools *judge.PDFTools, card []byte) []byte {
+	t.Helper()
+	if err := tools.CheckQPDF(card, ""); err != nil {
+		t.Error(err)
+	}
+	shown, err := tools.QPDF(card, "--qdf", "--object-streams=disable", "--remove-attachment=x.pdf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, word := range []string{"JavaScript", "/Launch", "/AA", "/PresSteps", "/RichMedia"} {
+		if bytes.Contains(shown, []byte(word)) {
+			t.Errorf("the pages of the card have %s:\n%s", word, shown)
+		}
+	}
+	return shown
+}
+
 // TestCardHiddenMark: a field that shows nothing is no mark, and the card does not show what the document hides.
 func TestCardHiddenMark(t *testing.T) {
 	tools := judge.PDF(t)

@@ -144,7 +144,9 @@ func (m *cardMaker) still(root dict) dict {
 		names = names.with(key, nil)
 	}
 	root = root.with("Names", names)
-	m.stillOutlines(f.resolveDict(root.get("Outlines")).get("First"))
+	first := f.resolveDict(root.get("Outlines")).get("First")
+	m.stillOutlines(first)
+	root, _ = m.bare(root)
 	fields := f.form()
 	if fields.dict == nil {
 		return root
@@ -164,13 +166,14 @@ func (m *cardMaker) still(root dict) dict {
 			m.replace(s.id, s.dict.with("V", nil).with("A", nil).with("AA", nil))
 		}
 	}
-	left := array{}
+	left, seen := array{}, map[int]bool{}
 	for _, o := range fields.fields {
 		if id, _ := o.(ref); id.num == 0 || !gone[id.num] {
-			left = append(left, m.stillField(o, 0))
+			left = append(left, m.stillField(o, 0, seen))
 		}
 	}
-	d := fields.dict.with("XFA", nil).with("SigFlags", nil).with("CO", nil).with("Fields", left)
+	form, _ := m.bare(fields.dict)
+	d := form.with("XFA", nil).with("SigFlags", nil).with("CO", nil).with("Fields", left)
 	switch {
 	case len(left) == 0:
 		return root.with("AcroForm", nil)
@@ -181,16 +184,22 @@ func (m *cardMaker) still(root dict) dict {
 	return root.with("AcroForm", d)
 }
 
-// stillField removes the actions of a field and of those below it.
-func (m *cardMaker) stillField(o object, depth int) object {
+// stillField removes the actions of a field and of those below it. It returns what refers to it. seen has the numbers of
+// the fields before: an object may be a bookmark, too, and have been looked at as such.
+func (m *cardMaker) stillField(o object, depth int, seen map[int]bool) object {
 	f := m.file
-	if id, ok := o.(ref); depth > maxTreeDepth || ok && m.stilled[id.num] {
-		return o
+	if id, ok := o.(ref); ok {
+		if seen[id.num] || depth > maxTreeDepth || !f.charge(priceObject) || !f.keep(cardObject) {
+			return o
+		}
+		seen[id.num] = true
 	}
 	kids := f.resolveArray(f.resolveDict(o).get("Kids"))
 	o = m.calm(o)
 	for _, kid := range kids {
-		m.stillField(kid, depth+1)
+		if _, ok := kid.(ref); ok { // calm has looked at the others
+			m.stillField(kid, depth+1, seen)
+		}
 	}
 	return o
 }
@@ -198,13 +207,15 @@ func (m *cardMaker) stillField(o object, depth int) object {
 // stillOutlines removes the actions of bookmarks.
 func (m *cardMaker) stillOutlines(first object) {
 	f := m.file
+	seen := map[int]bool{}
 	for waiting := []object{first}; len(waiting) > 0; {
 		o := waiting[len(waiting)-1]
 		waiting = waiting[:len(waiting)-1]
 		id, ok := o.(ref)
-		if !ok || m.stilled[id.num] || f.failed() != nil {
+		if !ok || seen[id.num] || !f.charge(priceObject) || !f.keep(cardObject) {
 			continue
 		}
+		seen[id.num] = true
 		d := f.resolveDict(o)
 		m.calm(o)
 		waiting = append(waiting, d.get("Next"), d.get("First"))
@@ -213,31 +224,32 @@ func (m *cardMaker) stillOutlines(first object) {
 
 // stillPage returns a page without its actions and without the actions of its annotations, and whether it changed.
 func (m *cardMaker) stillPage(d dict) (dict, bool) {
-	f := m.file
-	changed := d.has("AA")
-	d = d.with("AA", nil)
-	list := f.resolveArray(d.get("Annots"))
-	var own array // a copy of list, once one of its direct objects changed
-	for i, o := range list {
-		direct, ok := o.(dict)
-		if !ok {
+	d, changed := m.bare(d)
+	list := m.file.resolveArray(d.get("Annots"))
+	for _, o := range list {
+		if _, ok := o.(ref); ok {
 			m.calm(o)
-			continue
-		}
-		if still, other := m.calmed(direct); other {
-			if own == nil {
-				if !f.keep(cardObject * int64(len(list))) {
-					return d, false
-				}
-				own = slices.Clone(list)
-			}
-			own[i] = still
 		}
 	}
-	if own == nil {
-		return d, changed
+	if own := m.calmedList(list); own != nil {
+		return d.with("Annots", own), true
 	}
-	return d.with("Annots", own), true
+	return d, changed
+}
+
+// bare returns a page, a node of the tree, the catalog or the form without what runs, and whether it had any. It may be
+// listed as an annotation, a field or a bookmark, too, and programs then take it for one.
+func (m *cardMaker) bare(d dict) (dict, bool) {
+	changed := false
+	for _, key := range []name{"AA", "A"} {
+		if d.has(key) {
+			d, changed = d.with(key, nil), true
+		}
+	}
+	if kind, _ := m.file.resolve(d.get("Subtype")).(name); players[kind] {
+		d, changed = d.with("Subtype", nil), true
+	}
+	return d, changed
 }
 
 // calm removes the actions of an annotation, a field or a bookmark. It returns what refers to it.
@@ -255,6 +267,9 @@ func (m *cardMaker) calm(o object) object {
 		return o
 	}
 	m.stilled[id.num] = true
+	if m.pageNumbers[id.num] > 0 {
+		return o // putPages writes it, with the marks
+	}
 	d, ok := f.resolve(id).(dict)
 	if !ok {
 		return o
@@ -272,12 +287,39 @@ func (m *cardMaker) calmed(d dict) (dict, bool) {
 	if kind, _ := f.resolve(d.get("Subtype")).(name); players[kind] {
 		return m.picture(d), true
 	}
-	changed := d.has("AA")
-	d = d.with("AA", nil)
+	changed := false
+	remove := func(key name) { d, changed = d.with(key, nil), true }
+	if d.has("AA") {
+		remove("AA")
+	}
 	if d.has("A") && !m.link(d.get("A")) {
-		return d.with("A", nil), true
+		remove("A")
 	}
 	return d, changed
+}
+
+// calmedList returns a list whose direct dictionaries have no actions, nil if nothing changes. They have no Kids: in a valid
+// document a field with some is an indirect object, and these could lead back to the list.
+func (m *cardMaker) calmedList(list array) array {
+	var own array
+	for i, o := range list {
+		direct, ok := o.(dict)
+		if !ok {
+			continue
+		}
+		still, changed := m.calmed(direct.with("Kids", nil))
+		if !changed && !direct.has("Kids") {
+			continue
+		}
+		if own == nil {
+			if !m.file.keep(cardObject * int64(len(list))) {
+				return nil
+			}
+			own = slices.Clone(list)
+		}
+		own[i] = still
+	}
+	return own
 }
 
 // link reports whether an action leads to a page or to an address, and does nothing else.
