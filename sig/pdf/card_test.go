@@ -361,23 +361,55 @@ func TestCardStillTwice(t *testing.T) {
 	for name, d := range map[string]document{
 		"bookmark":        {catalog: "/Outlines <</First 10 0 R>>"},
 		"field":           {catalog: "/AcroForm <</Fields [10 0 R]>>"},
-		"tree of fields":  {catalog: "/AcroForm <</Fields [2 0 R]>>"},
+		"tree of fields":  {pages: 2, catalog: "/AcroForm <</Fields [2 0 R]>>"},
 		"signature field": {catalog: "/AcroForm <</Fields [10 0 R]>>", page: "/FT /Sig /T (s) /V <</Type /Sig>> /Rect [1 1 9 9] "},
-		"annotation":      {page: "/Annots [12 0 R 10 0 R] "},
-		"player":          {catalog: "/Outlines <</First 10 0 R>>", page: "/Subtype /RichMedia /Annots [12 0 R] "},
+		"annotation":      {pages: 2, page: "/Annots [12 0 R 10 0 R] "},
+		"player":          {pages: 2, catalog: "/Outlines <</First 10 0 R>>", page: "/Subtype /RichMedia /Annots [12 0 R] "},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d.pages, d.objects = 2, map[int]string{100: hot}
+			d.objects = map[int]string{100: hot}
 			d.page += page
 			if strings.Contains(d.page, "R] ") { // an array of its own
 				d.page = strings.Replace(strings.Replace(d.page, "R] ", "R 100 0 R] ", 1), page, "/AA <</O "+script+">> /A "+launch, 1)
 			}
 			c := newCard(t, "x.pdf", d.build(), signer)
 			shown := stillCard(t, tools, made1(t, c))
-			if name != "signature field" && bytes.Count(shown, []byte("/TMGA_Mark0 ")) == 0 {
+			if !bytes.Contains(shown, []byte("/TMGA_Mark0 ")) {
 				t.Error("no page has the mark")
 			}
 		})
+	}
+}
+
+// TestCardStillDirect: what runs does not hide in a dictionary at a place of a reference, or in the steps of a presentation.
+func TestCardStillDirect(t *testing.T) {
+	tools := judge.PDF(t)
+	_, signer := party(t)
+	const script, launch = "<</S /JavaScript /JS (app.alert\\(1\\))>>", "<</S /Launch /F (evil.exe)>>"
+	nested := document{
+		catalog: "/Outlines 101 0 R /AcroForm <</Fields [104 0 R <</T (direct) /FT /Tx /AA <</C " + script + ">>>>]>>",
+		page:    "/PresSteps <</Type /NavNode /NA " + script + " /PA " + launch + ">>",
+		objects: map[int]string{
+			101: "<</Type /Outlines /First 102 0 R>>",
+			102: "<</Title (one) /Parent 101 0 R /First <</Title (below) /A " + script + ">> /Next 103 0 R>>",
+			103: "<</Title (two) /Parent 101 0 R /Next <</Title (three) /A " + launch + ">>>>",
+			// A bookmark and a field at once, whose list of kids leads back to itself.
+			104: "<</T (f) /FT /Tx /Kids 105 0 R /Next 102 0 R>>",
+			105: "[<</T (kid) /AA <</C " + script + ">> /Kids 105 0 R>> 106 0 R]",
+			106: "<</T (other) /Kids [<</T (last) /A " + launch + ">>]>>",
+		},
+	}
+	for _, first := range []string{"102 0 R", "104 0 R", "<</Title (direct) /A " + script + ">>"} {
+		if first[0] == '<' { // 104 is no bookmark then
+			nested.objects[104] = "<</T (f) /FT /Tx /Kids 105 0 R>>"
+		}
+		nested.objects[101] = "<</Type /Outlines /First " + first + ">>"
+		shown := stillCard(t, tools, made1(t, newCard(t, "x.pdf", nested.build(), signer)))
+		for _, want := range []string{"(kid)", "(last)", "(direct)"} {
+			if !bytes.Contains(shown, []byte(want)) {
+				t.Errorf("%s: the form has no field %s", first, want)
+			}
+		}
 	}
 }
 

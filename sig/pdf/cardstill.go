@@ -145,6 +145,9 @@ func (m *cardMaker) still(root dict) dict {
 	}
 	root = root.with("Names", names)
 	first := f.resolveDict(root.get("Outlines")).get("First")
+	if _, ok := first.(ref); !ok { // there are none, or they are malformed
+		root = root.with("Outlines", nil)
+	}
 	m.stillOutlines(first)
 	root, _ = m.bare(root)
 	fields := f.form()
@@ -241,7 +244,7 @@ func (m *cardMaker) stillPage(d dict) (dict, bool) {
 // listed as an annotation, a field or a bookmark, too, and programs then take it for one.
 func (m *cardMaker) bare(d dict) (dict, bool) {
 	changed := false
-	for _, key := range []name{"AA", "A"} {
+	for _, key := range []name{"AA", "A", "PresSteps"} {
 		if d.has(key) {
 			d, changed = d.with(key, nil), true
 		}
@@ -294,6 +297,14 @@ func (m *cardMaker) calmed(d dict) (dict, bool) {
 	}
 	if d.has("A") && !m.link(d.get("A")) {
 		remove("A")
+	}
+	for _, key := range []name{"First", "Last", "Next", "Prev"} { // of a bookmark, which is an indirect object
+		if _, direct := d.get(key).(dict); direct {
+			remove(key)
+		}
+	}
+	if own := m.calmedList(f.resolveArray(d.get("Kids"))); own != nil {
+		d, changed = d.with("Kids", own), true
 	}
 	return d, changed
 }
