@@ -139,6 +139,15 @@ func TestDirectory(t *testing.T) {
 			}
 			ldap.Start()
 			status("anna", anna, 200)
+
+			// An unlink outlives the user.
+			unlink := func(more ...string) { p.Command(append([]string{"directory", "unlink", "klara"}, more...)...) }
+			unlink()
+			want("after an unlink", sync().Result, directory.Result{Entries: 3, Left: 2, Unchanged: 1})
+			p.Command("user", "delete", "klara", "--yes")
+			want("after the deletion", sync().Result, directory.Result{Entries: 3, Left: 2, Unchanged: 1})
+			unlink("--forget")
+			want("forgotten", sync().Result, directory.Result{Entries: 3, Left: 1, Unchanged: 1, Added: 1})
 		})
 	}
 }

@@ -16,7 +16,10 @@ import (
 // Directories implements directory.Store.
 type Directories struct{ Users }
 
-var _ directory.Store = Directories{}
+var (
+	_ directory.Store      = Directories{}
+	_ directory.Remembered = Directories{}
+)
 
 const (
 	linkColumns = "d.user_id, u.login, u.group_name, d.entry, d.dn, d.digest, d.missing_since, d.barred OR d.locked, d.locked, FALSE"
@@ -35,7 +38,7 @@ func (s Directories) Links(ctx context.Context, name string, entries []string) (
 	}
 	args, isOne := among([]any{name}, entries)
 	return all(ctx, s.DB, scanLink, "SELECT "+linkColumns+linkTables+" WHERE d.directory = $1 AND d.entry "+isOne+
-		" UNION ALL SELECT n.user_id, u.login, u.group_name, n.entry, '', '', 0, FALSE, FALSE, TRUE FROM directory_unlinked n JOIN users u ON u.id = n.user_id WHERE n.directory = $1 AND n.entry "+isOne, args...)
+		" UNION ALL SELECT n.user_id, n.login, '', n.entry, '', '', 0, FALSE, FALSE, TRUE FROM directory_unlinked n WHERE n.directory = $1 AND n.entry "+isOne, args...)
 }
 
 // LinksAfter implements directory.Store.
@@ -87,7 +90,8 @@ func (s Directories) Unlink(ctx context.Context, userID string, forget bool) (ha
 			if had = n > 0; err != nil || had {
 				return err
 			}
-		} else if _, err := s.exec(ctx, "INSERT INTO directory_unlinked (user_id, directory, entry) SELECT user_id, directory, entry FROM directory_users WHERE user_id = $1", userID); err != nil {
+		} else if _, err := s.exec(ctx, `INSERT INTO directory_unlinked (user_id, directory, entry, login)
+			SELECT d.user_id, d.directory, d.entry, u.login_folded FROM directory_users d JOIN users u ON u.id = d.user_id WHERE d.user_id = $1`, userID); err != nil {
 			return err
 		}
 		n, err := s.exec(ctx, "DELETE FROM directory_users WHERE user_id = $1", userID)
@@ -98,6 +102,12 @@ func (s Directories) Unlink(ctx context.Context, userID string, forget bool) (ha
 		return err
 	})
 	return had, err
+}
+
+// ForgetDeleted implements directory.Remembered.
+func (s Directories) ForgetDeleted(ctx context.Context, id, login string) (bool, error) {
+	n, err := s.exec(ctx, "DELETE FROM directory_unlinked WHERE (user_id = $1 OR login = $2) AND NOT EXISTS (SELECT 1 FROM users u WHERE u.id = directory_unlinked.user_id)", id, login)
+	return n > 0, err
 }
 
 // LinkOf implements directory.Store.

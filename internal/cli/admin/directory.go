@@ -3,6 +3,7 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,7 +15,7 @@ import (
 	"tamga/internal/cli"
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/directory"
-	"tamga/internal/domain/user"
+	"tamga/internal/domain/fault"
 )
 
 // Directory is the sub-command directory.
@@ -147,7 +148,7 @@ type directoryUnlinkCommand struct {
 
 // Help returns the text above the flags.
 func (directoryUnlinkCommand) Help() string {
-	return `The user keeps certificates, rights and a lock, and has no password until one is set. No synchronization joins the user with an entry again, or registers the person of the entry as another user, until --forget allows it.`
+	return `The user keeps certificates, rights and a lock, and has no password until one is set. No synchronization joins the user with an entry again, or registers the person of the entry as another user, until --forget allows it. That remains so if the user is deleted: --forget takes the login, or the identifier, of that time.`
 }
 
 // Run removes the link of a user.
@@ -156,7 +157,21 @@ func (d *directoryUnlinkCommand) Run(c *cli.Console) error {
 	if d.Forget {
 		said = cli.Say("The next synchronization may join %s with an entry again.\n", d.name())
 	}
-	return d.do(c, "UnlinkUser", said, func(ctx context.Context, s *app.Services, x user.User) error {
-		return directory.Unlink(ctx, store.Directories{Users: store.Users{DB: s.DB}}, s.Sessions, x.ID, d.Forget)
+	return cli.Administer(c, &d.From, "UnlinkUser", d.Login, func(ctx context.Context, s *app.Services) error {
+		links := store.Directories{Users: store.Users{DB: s.DB}}
+		u, err := d.find(ctx, s)
+		if err == nil {
+			err = directory.Unlink(ctx, links, s.Sessions, u.ID, d.Forget)
+		}
+		if d.Forget && (fault.Is(err, fault.UserNotFound) || fault.Is(err, fault.WrongOperation)) {
+			// The user was deleted, and another one may have the login now.
+			if deleted := directory.ForgetDeleted(ctx, links, d.Login); !fault.Is(deleted, fault.UserNotFound) {
+				err = deleted
+			}
+		}
+		if err != nil {
+			return err
+		}
+		return d.From.Answer(c, map[string]string{"id": u.ID, "login": cmp.Or(u.Login, d.Login), "done": "UnlinkUser"}, "%s", said)
 	})
 }

@@ -164,6 +164,45 @@ func TestUnlink(t *testing.T) {
 	}
 }
 
+// TestUnlinkDeleted deletes a user who was unlinked. That does not undo the unlink; forgetting it does, by login or identifier.
+func TestUnlinkDeleted(t *testing.T) {
+	for name, open := range map[string]func(t *testing.T) *store.DB{
+		"SQLite":     func(t *testing.T) *store.DB { return storetest.SQLite(t) },
+		"PostgreSQL": func(t *testing.T) *store.DB { return storetest.Open(t, storetest.PostgreSQL(t).Migrated(t)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, open(t))
+			links := store.Directories{Users: store.Users{DB: b.db}}
+			b.source.entries = []directory.Entry{person(0), person(1)}
+			b.sync(t, directory.Plan{}, directory.Result{Entries: 2, Added: 2})
+			for _, byLogin := range []bool{true, false} {
+				id := b.user(t, "p0").ID
+				if err := directory.Unlink(t.Context(), b.Store, session.New(store.Tokens{DB: b.db}), id, false); err != nil {
+					t.Fatal(err)
+				}
+				of := strings.ToUpper(id)
+				if byLogin {
+					of = "P0"
+				}
+				if err := directory.ForgetDeleted(t.Context(), links, of); !fault.Is(err, fault.UserNotFound) {
+					t.Errorf("a user who is not deleted: %v", err)
+				}
+				if err := links.DeleteUser(t.Context(), id); err != nil {
+					t.Fatal(err)
+				}
+				b.sync(t, directory.Plan{}, directory.Result{Entries: 2, Unchanged: 1, Left: 1})
+				if err := directory.ForgetDeleted(t.Context(), links, "p1"); !fault.Is(err, fault.UserNotFound) {
+					t.Errorf("another user: %v", err)
+				}
+				if err := directory.ForgetDeleted(t.Context(), links, of); err != nil {
+					t.Error(err)
+				}
+				b.sync(t, directory.Plan{}, directory.Result{Entries: 2, Unchanged: 1, Added: 1})
+			}
+		})
+	}
+}
+
 // sessionsFail ends no sessions.
 type sessionsFail struct{ err error }
 

@@ -4,9 +4,11 @@ package directory
 
 import (
 	"context"
+	"strings"
 
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/lock"
+	"tamga/internal/domain/user"
 )
 
 // Sessions ends what a user has signed in to. [session.Service] satisfies it.
@@ -28,4 +30,21 @@ func Unlink(ctx context.Context, store Store, sessions Sessions, userID string, 
 		}
 		return err
 	})
+}
+
+// Remembered keeps what operators have decided about users who are deleted now.
+type Remembered interface {
+	// ForgetDeleted is Unlink with forget for users who do not exist any more: the one with an identifier, and those who had a
+	// folded login when they were unlinked.
+	ForgetDeleted(ctx context.Context, id, login string) (had bool, err error)
+}
+
+// ForgetDeleted lets a synchronization register the person of an unlinked user again who was deleted since. name is the login
+// that the user had when unlinked, or the identifier. The fault is user_not_found if no such user was unlinked.
+func ForgetDeleted(ctx context.Context, store Remembered, name string) error {
+	had, err := store.ForgetDeleted(ctx, strings.ToLower(name), user.FoldLogin(name))
+	if err == nil && !had {
+		err = fault.New(fault.UserNotFound, "no user of this name follows a directory, or was unlinked from one")
+	}
+	return err
 }
