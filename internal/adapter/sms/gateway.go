@@ -7,11 +7,9 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"html"
 	"io"
 	"maps"
 	"net/http"
@@ -48,7 +46,7 @@ type GatewayConfig struct {
 	Timeout time.Duration  // of one message; 0 is 15 s
 }
 
-// maxAnswer is how much of an answer is read, in bytes.
+// maxAnswer is how much of an answer is matched with Success and shown, in bytes.
 const maxAnswer = 64 << 10
 
 // Gateway sends messages by HTTP.
@@ -60,30 +58,8 @@ type Gateway struct {
 	headers map[string]*template.Template
 	body    any // JSON with *template.Template for its strings; nil: no JSON body
 	success *regexp.Regexp
-	hidden  *strings.Replacer // takes the secret out of what a person is shown
+	hidden  hiding // takes the secret out of what a person is shown
 	client  *http.Client
-}
-
-// hiding replaces the secret of a gateway in all forms in which a request has it, and in which an answer may quote it.
-func hiding(user, secret string) *strings.Replacer {
-	if secret == "" {
-		return strings.NewReplacer()
-	}
-	quoted, _ := json.Marshal(secret)
-	inner := string(quoted[1 : len(quoted)-1])
-	basic := []byte(user + ":" + secret)
-	forms := []string{
-		secret, inner, strings.ReplaceAll(inner, "/", `\/`), html.EscapeString(secret), url.QueryEscape(secret), url.PathEscape(secret),
-		base64.StdEncoding.EncodeToString(basic), base64.URLEncoding.EncodeToString(basic),
-		base64.StdEncoding.EncodeToString([]byte(secret)), base64.URLEncoding.EncodeToString([]byte(secret)),
-	}
-	// Of forms that begin alike the longest must come first.
-	slices.SortFunc(forms, func(a, b string) int { return len(b) - len(a) })
-	var pairs []string
-	for _, f := range forms {
-		pairs = append(pairs, f, "***")
-	}
-	return strings.NewReplacer(pairs...)
 }
 
 // values are the fields of templates.
@@ -95,7 +71,7 @@ type headerValues struct{ To, ID, Secret string }
 
 // NewGateway checks the configuration and the templates. It opens no connection.
 func NewGateway(c GatewayConfig) (*Gateway, error) {
-	g := &Gateway{config: c, hidden: hiding(c.User, c.Secret)}
+	g := &Gateway{config: c, hidden: newHiding(c.User, c.Secret)}
 	var faults []error
 	note := func(err error) {
 		if err != nil {
@@ -288,8 +264,13 @@ func (g *Gateway) Send(ctx context.Context, m notify.Message) error {
 		return fmt.Errorf("sms: the gateway does not answer: %w", err)
 	}
 	defer answer.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer))
-	notify.Answered(ctx, "%s", g.hidden.Replace(fmt.Sprintf("HTTP %s: %s", answer.Status, text)))
+	read, err := io.ReadAll(io.LimitReader(answer.Body, int64(maxAnswer+g.hidden.longest)))
+	text := read[:min(len(read), maxAnswer)]
+	shown := len(text)
+	if err != nil {
+		shown = max(0, min(shown, len(read)-g.hidden.longest)) // the rest may be the beginning of the secret
+	}
+	notify.Answered(ctx, "HTTP %s: %s", hiddenText{&g.hidden, answer.Status, len(answer.Status)}, hiddenText{&g.hidden, string(read), shown})
 	switch {
 	case answer.StatusCode < 200 || answer.StatusCode > 299:
 		err := fmt.Errorf("sms: the gateway answers %d", answer.StatusCode)

@@ -3,6 +3,7 @@
 package sms
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"html"
@@ -144,8 +145,6 @@ func TestGatewayAnswers(t *testing.T) {
 	}
 }
 
-// TestGatewayUnreachable checks that errors do not contain the address, which may hold
-// the text and the secret.
 // TestGatewayEcho has a gateway answer with what it got. The answer that a person sees has no secret in any form.
 func TestGatewayEcho(t *testing.T) {
 	const secret = `s3cr/t "+<&> ключ`
@@ -169,6 +168,83 @@ func TestGatewayEcho(t *testing.T) {
 	}
 }
 
+// TestGatewayCut has answers that are longer than what is read, or break off, inside of the secret.
+func TestGatewayCut(t *testing.T) {
+	secret := strings.Repeat("very-long/", 100) // 64 KiB of it and *** for each leave the end within what is shown
+	for name, body := range map[string]struct {
+		text   string
+		length string // that the answer declares
+	}{
+		"longer":     {strings.Repeat(secret, maxAnswer/len(secret)+9), ""},
+		"longer too": {strings.Repeat(url.QueryEscape(secret), maxAnswer/len(url.QueryEscape(secret))+9), ""},
+		"broken off": {"key=" + secret[:20], "1000"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				if body.length != "" {
+					w.Header().Set("Content-Length", body.length)
+				}
+				io.WriteString(w, body.text)
+			}))
+			t.Cleanup(server.Close)
+			g, err := NewGateway(GatewayConfig{URL: server.URL, Query: map[string]string{"key": "{{.Secret}}"}, Secret: secret})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, heard := notify.Hear(t.Context())
+			if err := g.Send(ctx, short); err != nil {
+				t.Fatal(err)
+			}
+			if said := strings.Join(heard(), " "); !strings.HasPrefix(said, "HTTP 200 OK:") || strings.Contains(said, "ver") || (body.length == "") != strings.HasSuffix(said, "***") {
+				t.Errorf("%q", said)
+			}
+		})
+	}
+}
+
+// TestHiding has the secret in forms that requests do not have, but answers may.
+func TestHiding(t *testing.T) {
+	const secret = `s3cr/t "+<&>' ключ😀`
+	h := newHiding("u", secret)
+	std := base64.StdEncoding.EncodeToString([]byte(secret))
+	for _, form := range []string{
+		secret, url.QueryEscape(secret), strings.ToLower(url.QueryEscape(secret)), strings.ToLower(url.PathEscape(secret)), html.EscapeString(secret),
+		"s3cr&#x2F;t &quot;&#43;&lt;&AMP;&gt;&apos; &#1082;&#x043b;&#x44E;&#1095;&#x1F600;", `s3cr\/t \"\u002B\u003c\u0026\u003E' \u043a\u043B\u044E\u0447\uD83D\ude00`,
+		`s3cr/t \u0026quot;+\u0026lt;\u0026amp;\u0026gt;\u0026#39; ключ😀`, "s%33cr/%74+%22%2b%3C&%3e'+ключ%f0%9F%98%80",
+		std, strings.TrimRight(std, "="), url.QueryEscape(std), base64.RawURLEncoding.EncodeToString([]byte(secret)), base64.RawStdEncoding.EncodeToString([]byte("u:" + secret)), base64.URLEncoding.EncodeToString([]byte("u:" + secret)),
+	} {
+		text := "1" + form + " 2 " + form
+		if got := h.replace(text, len(text)); got != "1*** 2 ***" {
+			t.Errorf("%s: %s", form, got)
+		}
+		if len(form) > h.longest {
+			t.Errorf("%s: %d bytes, more than %d", form, len(form), h.longest)
+		}
+		for first := range len(text) {
+			if got := h.replace(text, first); !strings.HasPrefix("1*** 2 ***", got) {
+				t.Fatalf("%d bytes of %s: %s", first, form, got)
+			}
+		}
+	}
+	for _, other := range []string{"", "s3cr/", "S3CR/T \"+<&>' ключ😀", "s3cr/t", "\xff\xfe"} {
+		if got := h.replace(other, len(other)); got != other {
+			t.Errorf("%q: %q", other, got)
+		}
+	}
+	for _, odd := range []string{"%25", "%", "\xff", "(", `\`, "a%2", strings.Repeat("x", 2000)} {
+		h := newHiding("", odd)
+		if got := h.replace("-"+odd+"-"+url.QueryEscape(odd)+"-", len(odd)+len(url.QueryEscape(odd))+3); got != "-***-***-" {
+			t.Errorf("%q: %q", odd, got)
+		}
+	}
+	none := newHiding("u", "")
+	if got := none.replace("text", 3); got != "tex" {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestGatewayUnreachable checks that errors do not contain the address, which may hold
+// the text and the secret.
 func TestGatewayUnreachable(t *testing.T) {
 	g, err := NewGateway(GatewayConfig{URL: "http://127.0.0.1:1/", Query: map[string]string{"text": "{{.Text}}", "key": "{{.Secret}}"}, Secret: "top secret", Timeout: time.Second})
 	if err != nil {
