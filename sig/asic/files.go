@@ -6,10 +6,12 @@ import (
 	"context"
 	"errors"
 	"hash"
+	"io"
 	"slices"
 
 	"tamga/pki/suite"
 	"tamga/sig"
+	"tamga/sig/budget"
 	"tamga/sig/xmldsig"
 	"tamga/sig/zip"
 )
@@ -138,6 +140,66 @@ func (b besideFile) Digest(ctx context.Context, h *suite.Hash) (suite.Digest, er
 // Content implements xmldsig.File.
 func (b besideFile) Content(ctx context.Context, most int64) ([]byte, error) {
 	return b.file.content(ctx, most)
+}
+
+// Write implements xmldsig.File.
+func (b besideFile) Write(ctx context.Context, w io.Writer) error {
+	return ofArchive(b.of.zip.Copy(ctx, b.Entry, w))
+}
+
+// newFiles gives package xmldsig the documents of a new container.
+type newFiles map[string]newFile // by URI
+
+// newFiles returns the documents of the job.
+func (m *maker) newFiles() newFiles {
+	all, i := newFiles{}, 0
+	for f := range m.job.Documents() {
+		all[uriOf(nameOf(f))] = newFile{f, m.suite, m.state.Files[i].Digest}
+		i++
+	}
+	return all
+}
+
+// File implements xmldsig.Files.
+func (n newFiles) File(uri string) (xmldsig.File, error) {
+	if f, is := n[uri]; is {
+		return f, nil
+	}
+	return nil, errors.New("is not in the container")
+}
+
+// newFile is a document of a new container, with its digest of the first step.
+type newFile struct {
+	sig.File
+	suite *suite.Suite
+	sum   []byte
+}
+
+// Name implements xmldsig.File.
+func (n newFile) Name() string { return nameOf(n.File) }
+
+// Digest implements xmldsig.File.
+func (n newFile) Digest(ctx context.Context, h *suite.Hash) (suite.Digest, error) {
+	if h == n.suite.Hash {
+		return suite.Digest{Hash: h, Sum: n.sum}, nil
+	}
+	return sig.DigestOf(ctx, n.File, h)
+}
+
+// Content implements xmldsig.File. A new signature has no transforms.
+func (n newFile) Content(context.Context, int64) ([]byte, error) {
+	return nil, errors.New("asic: a reference to a new file has no transforms")
+}
+
+// Write implements xmldsig.File.
+func (n newFile) Write(ctx context.Context, w io.Writer) error {
+	_, b := budget.Of(ctx, 0)
+	size := n.Document.Size()
+	if err := b.Spend(size / 8); err != nil {
+		return err
+	}
+	_, err := sig.DigestAll(ctx, io.TeeReader(io.NewSectionReader(n.Document, 0, size), w), size)
+	return err
 }
 
 var _ sig.Digester = (*fileDocument)(nil)

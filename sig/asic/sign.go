@@ -353,11 +353,15 @@ func (f *Format) finish(ctx context.Context, job *sig.Job, prepared, signature [
 	if err := m.innerJob(ctx); err != nil {
 		return nil, err
 	}
-	var inner sig.Format = f.CMS
-	if st.XML {
-		inner = f.XML
+	var result sig.Result
+	switch {
+	case !st.XML:
+		result, err = f.CMS.Finish(ctx, m.inner, st.Inner, signature)
+	case st.Extends:
+		result, err = f.XML.FinishBeside(ctx, m.inner, st.Inner, signature, besideFiles{m.container})
+	default:
+		result, err = f.XML.FinishBeside(ctx, m.inner, st.Inner, signature, m.newFiles())
 	}
-	result, err := inner.Finish(ctx, m.inner, st.Inner, signature)
 	if err != nil {
 		return nil, err
 	}

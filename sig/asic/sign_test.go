@@ -228,6 +228,40 @@ func TestCosign(t *testing.T) {
 	}
 }
 
+// XAdES signatures of files have all levels. An archive time stamp covers the files themselves.
+func TestArchiveOfFiles(t *testing.T) {
+	root, signer := parties(t, suite.ECDSAP256)
+	for _, m := range []mode{{"S", "XAdES"}, {"E", "XAdES"}} {
+		for _, level := range []string{"LT", "LTA"} {
+			services := sigtest.NewServices(t, root)
+			with := func(job *sig.Job) *sig.Job {
+				job.Evidence = services
+				return job
+			}
+			one := sigtest.Make(t, asic.New(), signer, with(m.job("XAdESType", level, "TSPAddress", "http://tsp")))
+			two := sigtest.Make(t, asic.New(), signer, with(&sig.Job{Document: bytes.NewReader(one), Params: sig.Params{
+				"ASiCFormat": "XAdES", "XAdESType": level, "TSPAddress": "http://tsp", "CmsSignatureType": "Cosign",
+			}}))
+			for i, made := range [][]byte{one, two} {
+				r := verified(t, root, made)
+				if !r.Passed() || len(r.Signatures) != i+1 {
+					t.Fatalf("%s %s: %s", m, level, describe(r))
+				}
+				for _, s := range r.Signatures {
+					if s.Level != level || len(s.TimeStamps) != map[string]int{"LT": 1, "LTA": 2}[level] || !s.TimeStamps[len(s.TimeStamps)-1].Passed() {
+						t.Errorf("%s: level %s, want %s, %+v", m, s.Level, level, s.Findings)
+					}
+				}
+			}
+			changed := edited(asZip(t, one), "договор 1.txt", func(e *sigtest.ZipEntry) { e.Content += "." })
+			r := verified(t, root, sigtest.Zip(changed, ""))
+			if s := r.Signatures[0]; r.Verdict() != sig.Failed || level == "LTA" && s.TimeStamps[1].Passed() {
+				t.Errorf("%s %s, changed: %s, %+v", m, level, describe(r), s.TimeStamps)
+			}
+		}
+	}
+}
+
 // Wrong orders are refused, and each fault is named.
 func TestFaults(t *testing.T) {
 	_, signer := parties(t, suite.ECDSAP256)

@@ -31,6 +31,8 @@ type File interface {
 	Digest(ctx context.Context, h *suite.Hash) (suite.Digest, error)
 	// Content returns the file, for a reference with transforms. It charges the memory first.
 	Content(ctx context.Context, most int64) ([]byte, error)
+	// Write writes the whole file, for an archive time stamp. It charges the reading first.
+	Write(ctx context.Context, w io.Writer) error
 }
 
 // Beside is what the signatures of a document cover of the files beside it.
@@ -67,32 +69,41 @@ func (d *digester) fileDigest(file File, most int64) (fileDigest, error) {
 		sum, err := file.Digest(d.ctx, d.ref.hash)
 		return fileDigest{Digest: sum, unchanged: true}, err
 	}
+	sum := &counter{Hash: d.ref.hash.New()}
+	unchanged, err := d.writeFile(file, most, sum)
+	return fileDigest{suite.Digest{Hash: d.ref.hash, Sum: sum.Sum(nil)}, sum.n == 0, unchanged}, err
+}
+
+// writeFile writes a file after the transforms of the reference. It reports whether these leave all bytes as they are.
+func (d *digester) writeFile(file File, most int64, w io.Writer) (unchanged bool, err error) {
+	if len(d.ref.transforms) == 0 {
+		return true, file.Write(d.ctx, w)
+	}
 	for _, tr := range d.ref.transforms {
 		if _, isForm := canonicalForms[tr.algorithm]; !isForm && !tr.selects() {
-			return fileDigest{}, flawAt(d.sig.tree, tr.node, codeTransform, "the transform %s is not used for files in a container; a canonical form of XML or XPath expected", quote(tr.algorithm))
+			return false, flawAt(d.sig.tree, tr.node, codeTransform, "the transform %s is not used for files in a container; a canonical form of XML or XPath expected", quote(tr.algorithm))
 		}
 	}
 	held := d.budget().Held()
 	defer func() { d.budget().Release(d.budget().Held() - held) }()
 	data, err := file.Content(d.ctx, most)
 	if err != nil {
-		return fileDigest{}, err
+		return false, err
 	}
 	m := material{data: data}
 	for _, tr := range d.ref.transforms {
 		if m, err = tr.apply(d, m); err != nil {
-			return fileDigest{}, d.explain(err)
+			return false, d.explain(err)
 		}
 	}
 	if set := m.set; set != nil { // XMLDSig, 4.4.3.2
 		m.finish = func(w io.Writer) error { return set.Canonicalize(w, d.final) }
 	}
-	sum := &counter{Hash: d.ref.hash.New()}
 	same := &comparer{rest: data, same: true}
-	if err := d.emit(m, io.MultiWriter(sum, same)); err != nil {
-		return fileDigest{}, d.explain(err)
+	if err := d.emit(m, io.MultiWriter(w, same)); err != nil {
+		return false, d.explain(err)
 	}
-	return fileDigest{suite.Digest{Hash: d.ref.hash, Sum: sum.Sum(nil)}, sum.n == 0, same.same && len(same.rest) == 0}, nil
+	return same.same && len(same.rest) == 0, nil
 }
 
 // comparer compares what is written with bytes.
@@ -173,7 +184,7 @@ type Reference struct {
 }
 
 // PrepareBeside is Prepare for a signature of files: it puts a Signature with these references behind
-// the last child of the root element of the Document of the job, which itself is not signed. Finish
+// the last child of the root element of the Document of the job, which itself is not signed. FinishBeside
 // takes the same job.
 func (f *Format) PrepareBeside(ctx context.Context, job *sig.Job, files []Reference) (*sig.Prepared, error) {
 	return sig.Within(ctx, job.Document, func(ctx context.Context) (*sig.Prepared, error) {
@@ -182,6 +193,11 @@ func (f *Format) PrepareBeside(ctx context.Context, job *sig.Job, files []Refere
 		}
 		return f.prepareWith(ctx, job, func(m *maker) (*made, error) { return m.beside(files) })
 	})
+}
+
+// FinishBeside is Finish for PrepareBeside. An archive time stamp covers the files.
+func (f *Format) FinishBeside(ctx context.Context, job *sig.Job, prepared, signature []byte, files Files) (sig.Result, error) {
+	return sig.Within(ctx, job.Document, func(ctx context.Context) (sig.Result, error) { return f.finish(ctx, job, prepared, signature, files) })
 }
 
 // beside makes a signature of files.

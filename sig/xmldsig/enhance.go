@@ -74,13 +74,13 @@ func (f *Format) enhance(ctx context.Context, job *sig.Job) (sig.Result, error) 
 }
 
 // lifted raises the signature with a value in a new document above the level T.
-func (f *Format) lifted(ctx context.Context, job *sig.Job, address, value string, result *sig.Assembly, to sig.Level) (sig.Result, error) {
+func (f *Format) lifted(ctx context.Context, job *sig.Job, address, value string, result *sig.Assembly, to sig.Level, files Files) (sig.Result, error) {
 	_, b := budget.Of(ctx, 0)
 	data, err := read(b, result, f.maxSigned())
 	if err != nil {
 		return nil, err
 	}
-	e := &enhancement{format: f, ctx: ctx, job: job, address: address, options: f.options(b)}
+	e := &enhancement{format: f, ctx: ctx, job: job, address: address, options: f.options(b), files: files}
 	if err := e.read(data); err != nil {
 		return nil, err
 	}
@@ -102,6 +102,7 @@ type enhancement struct {
 	job     *sig.Job
 	address string // of the time-stamp service
 	options xmltree.Options
+	files   Files // beside the document; nil: there are none
 
 	tree      *xmltree.Tree // of the document as it is now
 	all       []*verification
@@ -124,7 +125,7 @@ func (e *enhancement) read(data []byte) error {
 
 func (e *enhancement) judge(t *xmltree.Tree) ([]*verification, error) {
 	check := &sig.Check{Document: e.job.Document, Certificate: e.job.Certificate, Intermediates: e.job.Chain, Roots: e.job.Roots, At: e.job.Time}
-	v := &verifier{ctx: e.ctx, check: check, tree: t, options: e.options, report: &sig.Report{}, places: maxPlaces}
+	v := &verifier{ctx: e.ctx, check: check, tree: t, options: e.options, report: &sig.Report{}, places: maxPlaces, files: e.files}
 	var out []*verification
 	nodes := signatures(t)
 	if len(nodes) > maxSignatures {

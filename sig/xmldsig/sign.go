@@ -317,10 +317,10 @@ func (m *maker) complete(e *element, refs []renderedReference, mimeTypes []strin
 // Finish implements sig.Format. It does not read the parameters again: they are in the
 // state.
 func (f *Format) Finish(ctx context.Context, job *sig.Job, prepared, signature []byte) (sig.Result, error) {
-	return sig.Within(ctx, job.Document, func(ctx context.Context) (sig.Result, error) { return f.finish(ctx, job, prepared, signature) })
+	return sig.Within(ctx, job.Document, func(ctx context.Context) (sig.Result, error) { return f.finish(ctx, job, prepared, signature, nil) })
 }
 
-func (f *Format) finish(ctx context.Context, job *sig.Job, prepared, signature []byte) (sig.Result, error) {
+func (f *Format) finish(ctx context.Context, job *sig.Job, prepared, signature []byte, files Files) (sig.Result, error) {
 	s, err := sig.SuiteOf(job.Certificate)
 	if err != nil {
 		return nil, err
@@ -362,7 +362,7 @@ func (f *Format) finish(ctx context.Context, job *sig.Job, prepared, signature [
 	if err != nil || level <= sig.LevelTime {
 		return result, err
 	}
-	return f.lifted(ctx, job, st.Address, value, result, level)
+	return f.lifted(ctx, job, st.Address, value, result, level, files)
 }
 
 // timeStamp requests a time stamp token.

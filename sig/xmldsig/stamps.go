@@ -234,11 +234,21 @@ func (v *verification) archiveDigest(place int, every bool, method xmltree.Metho
 	if state == nil {
 		state = h.New()
 		for _, r := range s.refs {
+			d := digester{ctx: v.ctx, sig: s, ref: r, options: v.options, final: method}
+			if v.files != nil && isBeside(r.uri) {
+				file, err := v.files.File(r.uri)
+				if err != nil {
+					return suite.Digest{}, fmt.Errorf("the file %s %w", quote(r.uri), err)
+				}
+				if _, err := d.writeFile(file, v.options.Size, state); err != nil {
+					return suite.Digest{}, err
+				}
+				continue
+			}
 			to, err := v.resolve.resolve(r)
 			if err != nil {
 				return suite.Digest{}, err
 			}
-			d := digester{ctx: v.ctx, sig: s, ref: r, options: v.options, final: method}
 			if err := d.write(to, state); err != nil {
 				return suite.Digest{}, d.explain(err)
 			}
