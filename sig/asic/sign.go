@@ -44,7 +44,9 @@ func (f *Format) prepare(ctx context.Context, job *sig.Job) (*sig.Prepared, erro
 	m := &maker{format: f, job: job, params: p, suite: s}
 	m.state = &state{StateHeader: stateForm.Header(job), XML: p.xml, Single: p.single, Extends: p.extends}
 	if !p.extends {
-		checkNames(job, r)
+		if err := checkNames(ctx, job, r); err != nil {
+			return nil, err
+		}
 	}
 	if err := r.Err(); err != nil {
 		return nil, err
@@ -74,13 +76,25 @@ func nameOf(f sig.File) string {
 	return f.Name
 }
 
-// checkNames adds the faults of the names of a job's documents.
-func checkNames(job *sig.Job, r *sig.ParamReader) {
+// maxName is the most bytes that the name of a document in a new container has.
+const maxName = 1024
+
+// checkNames adds the faults of the names of a job's documents. The error is that of the budget.
+func checkNames(ctx context.Context, job *sig.Job, r *sig.ParamReader) error {
+	_, b := budget.Of(ctx, 0)
 	seen := map[string]string{}
 	for f := range job.Documents() {
 		name := nameOf(f)
-		k := key(name)
 		refuse := func(format string, args ...any) { r.Fault("Files", fmt.Sprintf(format, args...)) }
+		if len(name) > maxName {
+			refuse("has the name %s of %d bytes; at most %d are accepted", quote(name), len(name), maxName)
+			continue
+		}
+		// Each folder of the name is looked up.
+		if err := b.Spend(int64(len(name)) * int64(20+strings.Count(name, "/")/8)); err != nil {
+			return err
+		}
+		k := key(name)
 		switch other, twice := seen[k]; {
 		case twice && other == name:
 			refuse("has two documents with the name %s; names that differ expected", quote(name))
@@ -99,12 +113,14 @@ func checkNames(job *sig.Job, r *sig.ParamReader) {
 	}
 	// A folder must not have the name of a file.
 	for k, name := range seen {
-		for folder := path.Dir(k); folder != "." && folder != "/"; folder = path.Dir(folder) {
-			if _, is := seen[folder]; is {
+		for at := strings.LastIndexByte(k, '/'); at >= 0; at = strings.LastIndexByte(k[:at], '/') {
+			if _, is := seen[k[:at]]; is {
 				r.Fault("Files", fmt.Sprintf("has the document %s inside of another document; other names expected", quote(name)))
+				break
 			}
 		}
 	}
+	return nil
 }
 
 // maker prepares or finishes one signature.

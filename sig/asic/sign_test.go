@@ -308,6 +308,9 @@ func TestFaults(t *testing.T) {
 		{"from the top", named("/a"), "Files"},
 		{"a file inside of a file", named("a", "a/b"), "Files"},
 		{"a backslash", named("a\\b"), "Files"},
+		{"a file inside of a folder that is a file", named("a", "a/b/c"), "Files"},
+		{"a very long name", named(strings.Repeat("a", 1025)), "Files"},
+		{"very many folders", named(strings.Repeat("a/", 500_000) + "b"), "Files"},
 	} {
 		_, err := sigtest.Try(t, asic.New(), signer, c.job)
 		if got := sigtest.Faults(err); !slices.Contains(got, c.want) {
