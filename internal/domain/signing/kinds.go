@@ -447,7 +447,11 @@ func (s *Operations) propose(ctx context.Context, o *operation.Order) error {
 				if err := oneContainer(o.Documents(), len(sub.requests)); err != nil {
 					return err
 				}
-				if _, err := t.format.Prepare(ctx, s.Signer.containerJob(t, sub.by, o.Documents(), g.items)); err != nil {
+				job, err := s.Signer.containerJob(t, sub.by, o.Documents(), g.items)
+				if err != nil {
+					return err
+				}
+				if _, err := t.format.Prepare(ctx, job); err != nil {
 					return translate(err)
 				}
 				continue
@@ -496,8 +500,18 @@ func oneContainer(documents []operation.Document, ways int) error {
 	return nil
 }
 
-// containerJob returns the job of one container of documents.
-func (s *Service) containerJob(t *request, by *signer, documents []operation.Document, items []Item) *sig.Job {
+// containerJob returns the job of one container of documents. It refuses a document that is gone or empty, and an
+// original, which a container has no place for.
+func (s *Service) containerJob(t *request, by *signer, documents []operation.Document, items []Item) (*sig.Job, error) {
+	for i := range items {
+		err := checkItem(&items[i], false)
+		if err == nil && items[i].original() != nil {
+			err = fault.New(fault.InvalidSignatureParams, "Container is one, but a document names its original: a container holds its documents, leave RelatedRefId out")
+		}
+		if err != nil {
+			return nil, operation.OfDocumentAt(i, translate(err))
+		}
+	}
 	job := s.job(t, by, items[0].content(), nil)
 	for i := range items {
 		name := documents[i].OriginalName
@@ -511,7 +525,7 @@ func (s *Service) containerJob(t *request, by *signer, documents []operation.Doc
 		content := items[i].content()
 		job.Files = append(job.Files, sig.File{Name: name, Document: content, Digests: content.digests()})
 	}
-	return job
+	return job, nil
 }
 
 // contain makes one container of all documents of the operation. The result belongs to the first document that is
@@ -529,12 +543,10 @@ func (r *signRun) contain(ctx context.Context, t *request, by *signer, indexes [
 		}
 		return fault.New(fault.InvalidOperation, "the container lacks a document")
 	}
-	for i := range items {
-		if items[i].content() == nil {
-			return operation.OfDocumentAt(i, fault.New(fault.ContentRequired, "the document is empty"))
-		}
+	job, err := r.Signer.containerJob(t, by, documents, items)
+	if err != nil {
+		return err
 	}
-	job := r.Signer.containerJob(t, by, documents, items)
 	result, v, err := r.Signer.make(ctx, t.format, job, by, r.secret.PIN)
 	if err != nil {
 		return translate(err)

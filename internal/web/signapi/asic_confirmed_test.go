@@ -58,6 +58,9 @@ func TestConfirmedContainer(t *testing.T) {
 		}}
 	}
 	c.refusal("invalid_signature_params", order("a.txt", "A.txt"))
+	original := order("a.txt", "b.txt")
+	original["BinaryData"].([]fields)[1] = fields{"RefId": c.upload("b.txt", []byte("second")), "RelatedRefId": c.upload("c.txt", []byte("third"))}
+	c.refusal("invalid_signature_params", original)
 	created := c.operation(order("a.txt", "b.txt", "c.txt"))
 	confirm := func(more string, value any) (answer struct {
 		AccessToken string

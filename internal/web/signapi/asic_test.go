@@ -163,6 +163,8 @@ func TestContainers(t *testing.T) {
 	}
 	judged("stored.asice", c.content(held.Result.ProcessedDocuments[0].RefID.String()), 1, all)
 	c.refusal("object_not_found", object{"BinaryData": []object{inline[0], {"RefId": "5a0f1d7e-9a50-4b7e-8f0e-0d4f2c6b7a02"}}, "Signature": signature("Container", "one")})
+	related := []object{inline[0], {"RefId": c.upload("b.txt", []byte("second")), "RelatedRefId": c.upload("c.txt", []byte("third"))}}
+	c.refusal("invalid_signature_params", object{"BinaryData": related, "Signature": signature("Container", "one")})
 	many := make([]object, 129)
 	for i := range many {
 		many[i] = object{"Content": []byte("x"), "ContentInfo": fmt.Sprint(i)}
