@@ -22,8 +22,8 @@
 // # What is refused
 //
 // Archives that two programs could read differently (see package zip). Names that mean the same file on
-// some systems or in a reference: those that differ only in letter case, in the form of Unicode or in
-// percent-encoding. Other spellings of META-INF and mimetype.
+// some systems or in a reference: those that differ only in letter case, in the form of Unicode, in
+// percent-encoding, in format characters, or in dots and spaces at an end. Other spellings of META-INF and mimetype.
 //
 // # What a new container consists of
 //

@@ -5,9 +5,11 @@ package asic
 import (
 	"bytes"
 	"context"
+	"encoding/hex"
 	"net/url"
 	"slices"
 	"strings"
+	"unicode"
 
 	"golang.org/x/text/unicode/norm"
 
@@ -58,14 +60,34 @@ type file struct {
 	signed  []int // indexes of the signatures of the report that cover it unchanged
 }
 
-// key returns what is the same for all spellings of a name that mean the same file on some system or in
-// a reference.
+// key returns what is the same for all spellings of a name that mean the same file on some system or in a reference,
+// or that look the same: percent-encoding, as often as it was applied, letter case, the form of Unicode, dots and spaces
+// at the end of a segment, which Windows drops, and format characters, which are not visible.
 func key(name string) string {
-	if decoded, err := url.PathUnescape(name); err == nil {
-		name = decoded
+	decoded := make([]byte, 0, len(name))
+	for i := range len(name) {
+		decoded = append(decoded, name[i])
+		// A decoded byte may end another escape.
+		for n := len(decoded); n >= 3 && decoded[n-3] == '%'; n = len(decoded) {
+			one, err := hex.DecodeString(string(decoded[n-2:]))
+			if err != nil {
+				break
+			}
+			decoded = append(decoded[:n-3], one...)
+		}
 	}
+	visible := strings.Map(func(r rune) rune {
+		if unicode.Is(unicode.Cf, r) {
+			return -1
+		}
+		return r
+	}, string(decoded))
 	// Lower case of upper case joins letters that have several lower-case forms.
-	return strings.ToLower(strings.ToUpper(norm.NFC.String(name)))
+	segments := strings.Split(sig.NameKey(strings.ToLower(strings.ToUpper(visible))), "/")
+	for i, s := range segments {
+		segments[i] = strings.TrimRight(s, ". ")
+	}
+	return strings.Join(segments, "/")
 }
 
 // openContainer reads the structure of a container and sorts its entries.

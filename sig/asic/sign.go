@@ -13,6 +13,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"unicode"
 
 	"tamga/pki/suite"
 	"tamga/sig"
@@ -102,6 +103,8 @@ func checkNames(ctx context.Context, job *sig.Job, r *sig.ParamReader) error {
 			refuse("has documents with the names %s and %s, which mean the same file on some systems; names that differ expected", quote(other), quote(name))
 		case k == mimetypeName || strings.HasPrefix(k, "meta-inf/") || k == "meta-inf":
 			refuse("has the name %s, which containers use for themselves; another name expected", quote(name))
+		case strings.Contains(name, ":") || strings.ContainsFunc(name, func(r rune) bool { return unicode.Is(unicode.Cf, r) }):
+			refuse("has the name %s with a colon or a character that is not visible, which names no file on some systems; another name expected", quote(name))
 		case strings.HasSuffix(name, "/"):
 			refuse("has the name %s, which is that of a folder; the name of a file expected", quote(name))
 		default:

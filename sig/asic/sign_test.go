@@ -309,6 +309,10 @@ func TestFaults(t *testing.T) {
 		{"a file inside of a file", named("a", "a/b"), "Files"},
 		{"a backslash", named("a\\b"), "Files"},
 		{"a file inside of a folder that is a file", named("a", "a/b/c"), "Files"},
+		{"a dot at the end", named("a", "a."), "Files"},
+		{"encoded twice", named("a%2541", "a%41"), "Files"},
+		{"a colon", named("a:b"), "Files"},
+		{"a format character", named("a\u202Efdp.exe"), "Files"},
 		{"a very long name", named(strings.Repeat("a", 1025)), "Files"},
 		{"very many folders", named(strings.Repeat("a/", 500_000) + "b"), "Files"},
 	} {
