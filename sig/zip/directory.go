@@ -7,6 +7,8 @@ import (
 	"encoding/binary"
 	"math"
 	"slices"
+	"strings"
+	"unicode/utf8"
 )
 
 // Signatures of records, their lengths without variable fields, and flags (4.3.7 to 4.3.16, 4.4.4).
@@ -31,6 +33,7 @@ const (
 	flagMasked     = 1 << 13
 
 	extraZip64   = 1
+	extraName    = 0x7075 // Info-ZIP Unicode Path (4.6.9)
 	lenZip64Most = 4 + 3*8
 )
 
@@ -187,6 +190,9 @@ func (e *Entry) readExtra(fields []byte) (others []byte, err error) {
 		}
 		field, from := at[4:4+n], len(fields)-len(at)
 		at = at[4+n:]
+		if id == extraName && !e.hasName(field) {
+			return nil, damaged(e.Name, "the entry %s has another name in its extra field of Unicode", quote(e.Name))
+		}
 		if id != extraZip64 {
 			continue
 		}
@@ -211,6 +217,10 @@ func (e *Entry) readExtra(fields []byte) (others []byte, err error) {
 	}
 	return others, e.needsZip64(seen)
 }
+
+// hasName reports whether a Unicode Path field has the name of the entry: a version, the checksum of the other name, the
+// name. Programs that know the field use its name.
+func (e *Entry) hasName(field []byte) bool { return len(field) >= 5 && string(field[5:]) == e.Name }
 
 // needsZip64 returns an error if sizes are left to a Zip64 field that was not seen.
 func (e *Entry) needsZip64(seen bool) error {
@@ -269,7 +279,7 @@ func (a *Archive) readLocal(e *Entry, scratch *[]byte) error {
 	switch {
 	case le.Uint16(b[8:]) != e.Method:
 		return contradicts("compression method")
-	case (flags^e.flags)&(flagEncrypted|flagDescriptor) != 0:
+	case (flags^e.flags)&(flagEncrypted|flagDescriptor) != 0, (flags^e.flags)&flagUTF8 != 0 && !isASCII(e.Name):
 		return contradicts("set of flags")
 	}
 	e.Data = e.Offset + lenLocal + int64(nameLen) + int64(extraLen)
@@ -287,18 +297,25 @@ func (a *Archive) readLocal(e *Entry, scratch *[]byte) error {
 		Compressed: int64(le.Uint32(b[18:])), Size: int64(le.Uint32(b[22:])),
 	}
 	later := flags&flagDescriptor != 0
-	if _, err := local.readExtra(b[lenLocal+nameLen : lenLocal+nameLen+extraLen]); err != nil && !later {
+	if _, err := local.readExtra(b[lenLocal+nameLen : lenLocal+nameLen+extraLen]); err != nil {
 		return err
 	}
-	same := local.CRC32 == e.CRC32 && local.Compressed == e.Compressed && local.Size == e.Size
-	if !same && !(later && local.CRC32 == 0 || later && local.Size == 0) {
-		return contradicts("size or checksum")
+	// Each value is the one of the directory, or 0 if a data descriptor has it (4.4.4, bit 3).
+	for _, pair := range [][2]int64{{int64(local.CRC32), int64(e.CRC32)}, {local.Compressed, e.Compressed}, {local.Size, e.Size}} {
+		if here, there := pair[0], pair[1]; here != there && !(later && here == 0) {
+			return contradicts("size or checksum")
+		}
 	}
 	e.End = e.Data + e.Compressed
 	if later {
 		return a.readDescriptor(e)
 	}
 	return nil
+}
+
+// isASCII reports whether a name is the same in all encodings that programs assume.
+func isASCII(name string) bool {
+	return strings.IndexFunc(name, func(r rune) bool { return r >= utf8.RuneSelf }) < 0
 }
 
 // grown returns n bytes of scratch, which grows if it is shorter.

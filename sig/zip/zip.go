@@ -21,7 +21,8 @@
 //   - names that lead out of the archive, or that programs change: empty, not UTF-8, with a leading
 //     slash, a backslash, a control character, an empty segment, "." or "..";
 //   - entries that overlap each other or the central directory;
-//   - a local header that differs from the central directory in name, method, flags, sizes or checksum;
+//   - a local header that differs from the central directory in name, method, flags, sizes or checksum, and a name
+//     in an extra field that differs from that of the entry;
 //   - end records that contradict each other, and archives in several volumes;
 //   - encryption, and compression methods other than Deflate and none.
 //
@@ -51,6 +52,7 @@
 package zip
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"io"
@@ -142,8 +144,8 @@ func (e *Entry) IsDirectory() bool { return e.Name[len(e.Name)-1] == '/' }
 // Gap is a range of bytes of an archive that belongs to no entry.
 type Gap struct {
 	Offset, Length int64 // in bytes
-	// Entry reports that the range begins like a local header: programs that read an archive
-	// from its beginning see an entry that the directory does not have.
+	// Entry reports that the range has the mark of a local header in it: programs that read an archive
+	// from its beginning, or search for entries, see one that the directory does not have.
 	Entry bool
 }
 
@@ -224,12 +226,10 @@ func (a *Archive) layout() error {
 	}
 	for i := range a.Gaps {
 		g := &a.Gaps[i]
-		var b [4]byte
-		head := b[:min(4, g.Length)]
-		if err := a.readAt(head, g.Offset); err != nil {
+		var err error
+		if g.Entry, err = a.hasLocal(g); err != nil {
 			return err
 		}
-		g.Entry = len(head) == 4 && le.Uint32(head) == sigLocal
 	}
 	slices.SortFunc(sorted, func(x, y *Entry) int { return cmp.Compare(x.Name, y.Name) })
 	for i, e := range sorted {
@@ -238,6 +238,28 @@ func (a *Archive) layout() error {
 		}
 	}
 	return nil
+}
+
+// hasLocal reports whether a gap has the mark of a local header.
+func (a *Archive) hasLocal(g *Gap) (bool, error) {
+	if err := a.budget.Spend(g.Length / 8); err != nil {
+		return false, err
+	}
+	mark := le.AppendUint32(nil, sigLocal)
+	b := make([]byte, min(g.Length, 64<<10))
+	for at := int64(0); at < g.Length; at += int64(len(b) - len(mark) + 1) {
+		b = b[:min(int64(len(b)), g.Length-at)]
+		if err := a.readAt(b, g.Offset+at); err != nil {
+			return false, err
+		}
+		if bytes.Contains(b, mark) {
+			return true, nil
+		}
+		if at+int64(len(b)) == g.Length {
+			break
+		}
+	}
+	return false, nil
 }
 
 // byOffset returns the entries in the order of their content.

@@ -115,6 +115,17 @@ func TestGaps(t *testing.T) {
 	}, a.Gaps); diff != "" {
 		t.Error(diff)
 	}
+	// The mark may be anywhere in a gap.
+	for _, before := range []int{1, 64<<10 - 2, 64 << 10, 1 << 20} {
+		a := open(t, sigtest.Zip([]sigtest.ZipEntry{{Name: "a", Content: "1", Prefix: strings.Repeat("x", before) + hidden}}, ""))
+		if len(a.Gaps) != 1 || !a.Gaps[0].Entry {
+			t.Errorf("behind %d bytes: %v", before, a.Gaps)
+		}
+	}
+	// An extra field with the same name in Unicode, and a flag that does not change an ASCII name.
+	same := sigtest.Zip([]sigtest.ZipEntry{{Name: "x", Extra: "up\x06\x00\x01\x00\x00\x00\x00x"}}, "")
+	same[7] |= 8
+	open(t, same)
 }
 
 // Two directories of one name mean the same, two files do not.
