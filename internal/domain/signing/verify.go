@@ -97,6 +97,7 @@ type SignatureReport struct {
 	Revision  int64              // length of the signed version, if the document has later changes; 0: it has none
 	Quality   *Quality           // by a list of accredited authorities; nil: there is none
 	Signed    *suite.Digest      `json:"-"` // that a signature covers whose document is missing; nil: it is there
+	Files     []int              `json:"-"` // places of the files of a container that it covers unchanged, if it holds
 }
 
 // IsStamp reports whether this is a time stamp of the document. It does not count in the verdict of a file with
@@ -251,6 +252,17 @@ func (v *Verification) judge(ctx context.Context, format sig.Format, check *sig.
 		var none SignatureReport
 		none.set(sig.Failed, append(report.Findings, sig.Finding{Text: "there is no signature in the document"}))
 		return []SignatureReport{none}, nil
+	}
+	covers := make([][]int, len(report.Signatures))
+	for place, f := range report.Files {
+		for _, i := range f.Signatures {
+			covers[i] = append(covers[i], place)
+		}
+	}
+	for i := range reports {
+		if one := &reports[i]; one.ParentID == "" {
+			one.Files = covers[one.Index]
+		}
 	}
 	return reports, nil
 }

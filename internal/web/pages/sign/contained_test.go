@@ -3,6 +3,8 @@
 package sign_test
 
 import (
+	"archive/zip"
+	"bytes"
 	"regexp"
 	"strings"
 	"testing"
@@ -45,6 +47,31 @@ func TestContainerPages(t *testing.T) {
 	}
 	for _, wrong := range []string{"taken.0.2", "taken.1.0", "taken.0", "taken.-1.0", "taken.x.y"} {
 		visitor.Is(visitor.Upload("/verify", map[string]string{"answer": wrong}, sent), 400)
+	}
+	var larger bytes.Buffer
+	w := zip.NewWriter(&larger)
+	r, err := zip.NewReader(strings.NewReader(container), int64(len(container)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range r.File {
+		if err := w.Copy(f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if one, err := w.Create("invoice.pdf"); err != nil {
+		t.Fatal(err)
+	} else if _, err := one.Write([]byte("not signed")); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	added := visitor.Upload("/verify", nil, file("added.asice", larger.String()))
+	for name, tag := range map[string]string{"договор.txt": "подписан", "b.txt": "подписан", "invoice.pdf": "не подписан"} {
+		if !regexp.MustCompile(`<span>` + name + `</span><span class="hint">[^<]*</span><span class="tag [a-z]+">` + tag + `</span>`).MatchString(added.Text) {
+			t.Errorf("%s is not marked as %s", name, tag)
+		}
 	}
 	at := strings.Index(container, "second")
 	changed := container[:at] + "sekond" + container[at+6:]

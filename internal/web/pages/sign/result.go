@@ -41,6 +41,8 @@ type containedFile struct {
 	At   int // place in the container
 	Name string
 	Size int64
+	// Covered reports that a signature which holds covers it. A container may have others.
+	Covered bool
 }
 
 // signature is one signature of a file.

@@ -262,8 +262,17 @@ func (a *API) verifyOne(ctx context.Context, f, document *sent, password string)
 	if err != nil {
 		return nil, err
 	}
+	covered := map[int]bool{}
+	for i := range found {
+		if found[i].IsStamp() {
+			continue
+		}
+		for _, place := range found[i].Files {
+			covered[place] = true
+		}
+	}
 	for i := range contained[:min(len(contained), maxContained)] {
-		r.Contained = append(r.Contained, containedFile{i, contained[i].Name, contained[i].Size()})
+		r.Contained = append(r.Contained, containedFile{i, contained[i].Name, contained[i].Size(), covered[i]})
 	}
 	of := f.content
 	if document != nil {
