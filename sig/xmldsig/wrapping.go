@@ -43,7 +43,7 @@ func (v *verification) misplaced(r *reference, n xmltree.Node) *flaw {
 	}
 	// The signature's own parts may be in its Object or KeyInfo, and so may the document
 	// of an enveloping signature.
-	// and beside files the root element is nothing but a list of signatures.
+	// Beside files the root element is nothing but a list of signatures.
 	alone := s.node == t.Root() || v.files != nil && t.Parent(s.node) == t.Root()
 	enveloping := alone && v.objectAround(n) != xmltree.None
 	if t.Contains(s.node, n) && !enveloping && !isOwn(t.Name(n).Space) && !v.signsObject(n) {
