@@ -21,10 +21,15 @@ import (
 // document is verified. Signatures above the requested level stay as they are if others
 // are enhanced. If all chosen signatures are above it, the job is refused.
 func (f *Format) Enhance(ctx context.Context, job *sig.Job) (sig.Result, error) {
-	return sig.Within(ctx, job.Document, func(ctx context.Context) (sig.Result, error) { return f.enhance(ctx, job) })
+	goal := sig.Goal{Index: -1}
+	result, err := sig.Within(ctx, job.Document, func(ctx context.Context) (sig.Result, error) { return f.enhance(ctx, job, &goal) })
+	if err != nil {
+		return nil, err
+	}
+	return sig.Reached(ctx, f, job, result, &goal)
 }
 
-func (f *Format) enhance(ctx context.Context, job *sig.Job) (sig.Result, error) {
+func (f *Format) enhance(ctx context.Context, job *sig.Job, goal *sig.Goal) (sig.Result, error) {
 	q := job.Params.Request()
 	r := q.ForJob(job)
 	position := readPosition(r)
@@ -49,6 +54,10 @@ func (f *Format) enhance(ctx context.Context, job *sig.Job) (sig.Result, error) 
 	}
 	if err := e.digests(ctx, r, q.OverHash); err != nil {
 		return nil, err
+	}
+	goal.Level, goal.OverHash, goal.Nested = q.Level, q.OverHash, len(position) > 1
+	if len(position) == 1 {
+		goal.Index = position[0]
 	}
 	e.into.content = e.content
 	targets, err := e.targets(ctx, q.Level)

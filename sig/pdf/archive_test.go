@@ -471,3 +471,17 @@ func TestRaisedOverUntrusted(t *testing.T) {
 		}
 	}
 }
+
+// A result that does not have the level for a reader with the same anchors is not returned.
+func TestLevelNotReached(t *testing.T) {
+	root, other := sigtest.Root(t, suite.ECDSAP256), sigtest.Root(t, suite.RSASHA256)
+	services := sigtest.NewServices(t, other, root)
+	signed := sigtest.Make(t, New(), root.Signer(t, suite.ECDSAP256, "Signer"), &sig.Job{Document: bytes.NewReader(document{}.build()), Params: sig.Params{"PDFFormat": "CMS"}})
+	for _, anchors := range [][]*x509gost.Certificate{{root.Certificate, other.Certificate}, {other.Certificate}} {
+		_, err := New().Enhance(t.Context(), &sig.Job{Document: bytes.NewReader(signed), Evidence: services, Time: services.Now,
+			Params: sig.Params{"PDFFormat": "CAdESA", "TSPAddress": ""}, Roots: anchors})
+		if (len(anchors) == 2) != (err == nil) || err != nil && !strings.Contains(err.Error(), "signature 0 has the level T only") {
+			t.Errorf("with %d anchors: %v", len(anchors), err)
+		}
+	}
+}

@@ -32,10 +32,15 @@ import (
 //
 // Signatures are verified before, except for the trust in their certificates.
 func (f *Format) Enhance(ctx context.Context, job *sig.Job) (sig.Result, error) {
-	return sig.Within(ctx, job.Document, func(ctx context.Context) (sig.Result, error) { return f.enhance(ctx, job) })
+	goal := sig.Goal{Index: -1}
+	result, err := sig.Within(ctx, job.Document, func(ctx context.Context) (sig.Result, error) { return f.enhance(ctx, job, &goal) })
+	if err != nil {
+		return nil, err
+	}
+	return sig.Reached(ctx, f, job, result, &goal)
 }
 
-func (f *Format) enhance(ctx context.Context, job *sig.Job) (sig.Result, error) {
+func (f *Format) enhance(ctx context.Context, job *sig.Job, goal *sig.Goal) (sig.Result, error) {
 	q := job.Params.Request()
 	r := q.ForJob(job)
 	format := r.Choice("PDFFormat", formats, formatCMS)
@@ -53,6 +58,7 @@ func (f *Format) enhance(ctx context.Context, job *sig.Job) (sig.Result, error) 
 	e := &enhancement{format: f, ctx: ctx, job: job, address: address, password: password(job.Params),
 		parts: []sig.Part{sig.Section(job.Document, 0, job.Document.Size())}}
 	defer e.close()
+	goal.Level, goal.Password = format.Level, e.password
 	if err := e.raise(format.Level); err != nil {
 		return nil, err
 	}

@@ -33,10 +33,15 @@ import (
 // into. A signature is also refused if another signature of the document covers it, because the change would
 // break that one.
 func (f *Format) Enhance(ctx context.Context, job *sig.Job) (sig.Result, error) {
-	return sig.Within(ctx, job.Document, func(ctx context.Context) (sig.Result, error) { return f.enhance(ctx, job) })
+	goal := sig.Goal{Index: -1}
+	result, err := sig.Within(ctx, job.Document, func(ctx context.Context) (sig.Result, error) { return f.enhance(ctx, job, &goal) })
+	if err != nil {
+		return nil, err
+	}
+	return sig.Reached(ctx, f, job, result, &goal)
 }
 
-func (f *Format) enhance(ctx context.Context, job *sig.Job) (sig.Result, error) {
+func (f *Format) enhance(ctx context.Context, job *sig.Job, goal *sig.Goal) (sig.Result, error) {
 	q := job.Params.Request()
 	r := q.ForJob(job)
 	address := ""
@@ -60,6 +65,7 @@ func (f *Format) enhance(ctx context.Context, job *sig.Job) (sig.Result, error) 
 	if err := e.read(data); err != nil {
 		return nil, err
 	}
+	goal.Level, goal.Index = to.Level, index
 	chosen, err := e.choose(index, to.Level)
 	if err != nil {
 		return nil, err
