@@ -210,12 +210,18 @@ func (c *Collector) fetch(ctx context.Context, cert, issuer *x509gost.Certificat
 	if err != nil {
 		return nil, &sig.ErrEvidence{What: "revocation", Text: "no usable data about " + Name(cert) + ": " + err.Error(), Err: err}
 	}
-	if !st.ThisUpdate.Before(limit) {
-		return st, nil
-	}
 	what, next := "the OCSP answer", time.Time{}
 	if st.CRL != nil {
 		what, next = "the revocation list", st.CRL.NextUpdate
+	}
+	// Authorities drop certificates that have ended (RFC 5280, 3.3): they are then on no list although they
+	// were revoked. The extensions that promise otherwise, expiredCertsOnCRL and archiveCutoff, are not read.
+	if st.ThisUpdate.After(cert.NotAfter) {
+		return nil, &sig.ErrEvidence{What: "revocation", Text: fmt.Sprintf("%s about %s is of %s, after the certificate has ended (%s), and proves nothing: an authority may drop a revoked certificate when it ends",
+			what, Name(cert), written(st.ThisUpdate), written(cert.NotAfter))}
+	}
+	if !st.ThisUpdate.Before(limit) {
+		return st, nil
 	}
 	text := fmt.Sprintf("%s about %s is of %s, before the time stamp (%s), and proves nothing about that time", what, Name(cert), written(st.ThisUpdate), written(limit))
 	if !next.IsZero() {

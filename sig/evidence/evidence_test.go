@@ -297,3 +297,21 @@ func TestRules(t *testing.T) {
 		t.Errorf("the same second: %v", err)
 	}
 }
+
+// Revocation data from after the end of a certificate proves nothing: it may have been revoked and dropped.
+func TestAfterTheEnd(t *testing.T) {
+	for _, by := range []sigtest.Authority{sigtest.ByList, sigtest.ByResponder, sigtest.ByIssuer} {
+		w := newWorld(t)
+		w.signer = w.sub.Issue(t, suite.ECDSAP256, "Short", func(c *x509gost.Template) { c.NotAfter = sigtest.Time.Add(time.Hour) })
+		w.services.By[w.signer.Certificate] = by
+		w.services.Now = sigtest.Time.Add(time.Hour)
+		if _, _, err := w.collect(w.subject()); err != nil {
+			t.Errorf("%v, at the end: %v", by, err)
+		}
+		w.services.Now = sigtest.Time.Add(time.Hour + time.Second)
+		var outage *sig.ErrEvidence
+		if _, _, err := w.collect(w.subject()); !errors.As(err, &outage) || !strings.Contains(err.Error(), "after the certificate has ended") {
+			t.Errorf("%v, after the end: %v", by, err)
+		}
+	}
+}
