@@ -20,6 +20,8 @@ type Outfile struct {
 	file   *os.File
 	part   string // temporary name, "" for none
 	direct bool   // the target is a device or a pipe and is written in place
+	// replaced is the file as it was when it was read, for a file that takes its place; nil for others.
+	replaced fs.FileInfo
 }
 
 // unnamed creates a file without a name; nil: it must have one. Tests change it.
@@ -59,6 +61,32 @@ func CreateOutfile(target string, force bool) (*Outfile, error) {
 // CreatePrivateOutfile is CreateOutfile for a file that only its owner may read: its mode is 0600.
 func CreatePrivateOutfile(target string, force bool) (*Outfile, error) {
 	return createOutfile(target, force, 0o600)
+}
+
+// CreateReplacement creates a file that takes the place of a regular one, with its mode and, where the system allows
+// it, its owner. replaced is what os.Stat said before that file was read: if it has changed since, Commit refuses.
+func CreateReplacement(target string, replaced fs.FileInfo) (*Outfile, error) {
+	o, err := createOutfile(target, true, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if !o.direct {
+		o.replaced = replaced
+	}
+	return o, nil
+}
+
+// replace prepares the file to take the place of the one that it replaces.
+func (o *Outfile) replace() error {
+	now, err := os.Stat(o.target)
+	if err != nil {
+		return err
+	}
+	if before := o.replaced; !os.SameFile(before, now) || before.Size() != now.Size() || !before.ModTime().Equal(now.ModTime()) {
+		return fmt.Errorf("%s was changed while it was read; nothing was written, run the command again", o.target)
+	}
+	giveOwner(o.file, now) // without the right to do that the file is ours
+	return o.file.Chmod(now.Mode().Perm())
 }
 
 func createOutfile(target string, force bool, mode fs.FileMode) (*Outfile, error) {
@@ -101,6 +129,11 @@ func (o *Outfile) Commit() error {
 	if o.direct {
 		o.file = nil
 		return f.Close()
+	}
+	if o.replaced != nil {
+		if err := o.replace(); err != nil {
+			return err
+		}
 	}
 	if err := f.Sync(); err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -31,6 +32,13 @@ func name(f *os.File, name string) error {
 		return &fs.PathError{Op: "link", Path: name, Err: err}
 	}
 	return nil
+}
+
+// giveOwner gives a file the owner and the group of another one, if the process may do that.
+func giveOwner(f *os.File, of fs.FileInfo) {
+	if s, is := of.Sys().(*syscall.Stat_t); is {
+		_ = f.Chown(int(s.Uid), int(s.Gid))
+	}
 }
 
 func descriptor(f *os.File) string { return fmt.Sprintf("/proc/self/fd/%d", f.Fd()) }

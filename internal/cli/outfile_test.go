@@ -126,3 +126,50 @@ func TestOutfileToADevice(t *testing.T) {
 		t.Error("the device was replaced")
 	}
 }
+
+// A file that takes the place of another one has its mode, and a file that was changed meanwhile is not replaced.
+func TestReplacement(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "signed")
+	for _, mode := range []fs.FileMode{0o600, 0o640, 0o644} {
+		if err := os.WriteFile(path, []byte("before"), mode); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(path, mode); err != nil {
+			t.Fatal(err)
+		}
+		before, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, changed := range []bool{true, false} {
+			if changed {
+				if err := os.WriteFile(path, []byte("changed by another program"), 0); err != nil {
+					t.Fatal(err)
+				}
+			}
+			o, err := CreateReplacement(path, before)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := o.Write([]byte("after")); err != nil {
+				t.Fatal(err)
+			}
+			err = o.Commit()
+			o.Discard()
+			content, _ := os.ReadFile(path)
+			if changed {
+				if err == nil || string(content) != "changed by another program" {
+					t.Errorf("%v: a changed file was replaced: %v, %q", mode, err, content)
+				}
+				if before, err = os.Stat(path); err != nil {
+					t.Fatal(err)
+				}
+				continue
+			}
+			info, statErr := os.Stat(path)
+			if err != nil || statErr != nil || info.Mode() != mode || string(content) != "after" {
+				t.Errorf("%v: %v %v %v %q", mode, err, statErr, info.Mode(), content)
+			}
+		}
+	}
+}

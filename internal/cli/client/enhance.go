@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -155,6 +156,13 @@ type enhancing func(ctx context.Context, o *order, dst io.Writer) (bytes int64, 
 
 // one raises the signatures of one file.
 func (e *Enhance) one(c *cli.Console, bar *cli.Progress, j job, level sig.Level, do enhancing) (*raised, error) {
+	var before fs.FileInfo
+	if e.InPlace { // before it is read, to see every change after
+		var err error
+		if before, err = os.Stat(j.name); err != nil {
+			return nil, err
+		}
+	}
 	in, err := cli.OpenInput(c.Context, j.name, c.Stdin, bar)
 	if err != nil {
 		return nil, err
@@ -198,7 +206,12 @@ func (e *Enhance) one(c *cli.Console, bar *cli.Progress, j job, level sig.Level,
 		done.Bytes, done.Levels, err = do(c.Context, o, c.Stdout)
 		return done, err
 	}
-	out, err := cli.CreateOutfile(j.output, e.Force || e.InPlace)
+	var out *cli.Outfile
+	if e.InPlace {
+		out, err = cli.CreateReplacement(j.output, before)
+	} else {
+		out, err = cli.CreateOutfile(j.output, e.Force)
+	}
 	if err != nil {
 		return nil, err
 	}
