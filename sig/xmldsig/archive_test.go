@@ -375,3 +375,32 @@ func TestRaisedOverUntrusted(t *testing.T) {
 		}
 	}
 }
+
+// A signature whose hash has become weak is raised and renewed: for that it was archived.
+func TestRaisedWeak(t *testing.T) {
+	s := suite.GOST2012x256
+	root := sigtest.Root(t, s)
+	services := sigtest.NewServices(t, root)
+	// No program of ours makes it: SignedInfo is in canonical form, and is signed again with another digest.
+	signer := root.Signer(t, s, "Signer")
+	const element = `<d Id="d">1</d>`
+	long := regexp.MustCompile(`<(\w+)( [^<>]*)/>`)
+	template := long.ReplaceAllString(strings.Replace(bare(s, "#d", ""), "http://www.w3.org/TR/2001/REC-xml-c14n-20010315", excC14N, 1), "<$1$2></$1>")
+	signed := string(sigtest.Make(t, xmldsig.New(), signer, job("XMLTemplate", "<r>"+element+template+"</r>", "XAdESType", "BES")))
+	encode := base64.StdEncoding.EncodeToString
+	signed = strings.Replace(signed, encode(s.Hash.Digest([]byte(element)).Sum), encode(suite.SHA1.Digest([]byte(element)).Sum), 1)
+	signed = strings.Replace(signed, `<DigestMethod Algorithm="`+s.Hash.XML[0]+`">`, `<DigestMethod Algorithm="http://www.w3.org/2000/09/xmldsig#sha1">`, 1)
+	info := string(between(t, []byte(signed), "<SignedInfo>", "</SignedInfo>"))
+	digest := s.Hash.Digest([]byte(strings.Replace(info, "<SignedInfo>", `<SignedInfo xmlns="http://www.w3.org/2000/09/xmldsig#">`, 1)))
+	value := regexp.MustCompile(`<SignatureValue[^>]*>[^<]*</SignatureValue>`)
+	data := []byte(value.ReplaceAllString(signed, "<SignatureValue>"+encode(signer.Sign(t, digest))+"</SignatureValue>"))
+	if r := checkedXML(t, data, services.Now, root); !hasCode(r.Signatures[0].Findings, sig.CodeWeak) {
+		t.Fatal(texts(r))
+	}
+	for range 2 {
+		data = mustRaiseXML(t, data, "LTA", services)
+	}
+	if r := checkedXML(t, data, services.Now, root); r.Signatures[0].Level != "LTA" || len(r.Signatures[0].TimeStamps) != 3 {
+		t.Error(texts(r))
+	}
+}

@@ -190,7 +190,10 @@ func (e *enhancement) choose(index int, to sig.Level) (chosen []int, err error) 
 		refuse := func(format string, args ...any) ([]int, error) {
 			return nil, unfit(fmt.Sprintf("signature %d ", one.out.Index)+fmt.Sprintf(format, args...), nil)
 		}
-		if i := slices.IndexFunc(one.out.Findings, func(f sig.Finding) bool { return f.Indication != "" }); i >= 0 {
+		if i := slices.IndexFunc(one.out.Findings, func(f sig.Finding) bool { return f.Indication.Verdict() == sig.Failed }); i >= 0 || one.out.Signer == nil {
+			if i < 0 {
+				return refuse("is not valid and is not enhanced: its certificate was not found")
+			}
 			return refuse("is not valid and is not enhanced: %s", one.out.Findings[i].Text)
 		}
 		if broken := slices.IndexFunc(one.stamps, func(s *stamped) bool { return s.archive && s.err != nil }); broken >= 0 {
