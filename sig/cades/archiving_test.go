@@ -195,7 +195,7 @@ func TestArchiveRefused(t *testing.T) {
 		do   func() ([]byte, error)
 		text string
 	}{
-		"the service of a time stamp has ended": {ended, "its time stamp of 2025-03-14T09:26:53Z proves nothing any more"},
+		"the service of a time stamp has ended": {ended, "after the certificate has ended (2026-03-14T09:26:53Z), and proves nothing"},
 		"an archive time stamp is broken": {func() ([]byte, error) {
 			return w.enhance(t, change(t, message, token.Message.Signers[0].Signature), "A", nil, nil)
 		}, "the archive time stamp of 2025-03-14T09:26:55Z is invalid"},
