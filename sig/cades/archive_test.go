@@ -438,3 +438,39 @@ func FuzzArchive(f *testing.F) {
 		}
 	})
 }
+
+// Evidence beside a message is not under an archive time stamp inside of it: then the level is not A.
+func TestArchiveBesideStore(t *testing.T) {
+	w := newWorld(t, suite.GOST2012x256)
+	h := handmade{index: cms.OIDHashIndexV3, by: w.services.TSA, at: sigtest.Time.Add(time.Hour)}
+	message := h.add(t, w.make(t, w.signer, "T", &sig.Job{Document: sigtest.Document(text)}), text)
+	store := sig.Found{Certificates: []*x509gost.Certificate{w.root.Certificate}}
+	w.services.Now = sigtest.Time.Add(time.Hour)
+	path := append([]*x509gost.Certificate{w.signer.Certificate}, w.signer.Chain...)
+	for i, c := range path {
+		if c.Equal(w.root.Certificate) {
+			break
+		}
+		store.Certificates = append(store.Certificates, c)
+		w.services.By[c] = sigtest.ByList
+		issuer := w.root.Certificate
+		if i+1 < len(path) {
+			issuer = path[i+1]
+		}
+		proof, err := w.services.Revocation(t.Context(), c, issuer, time.Time{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		list, err := x509gost.ParseRevocationList(proof.CRL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		store.CRLs = append(store.CRLs, list)
+	}
+	for want, around := range map[string]*sig.Container{"LT": {Found: store}, "A": {Found: store, Archived: &store}} {
+		r, err := cades.New().Verify(t.Context(), &sig.Check{Document: sigtest.Document(message), At: w.services.Now, Roots: []*x509gost.Certificate{w.root.Certificate}, Container: around})
+		if err != nil || r.Signatures[0].Level != want || !r.Signatures[0].TimeStamps[1].Passed() {
+			t.Errorf("want %s: %v %s %+v", want, err, r.Signatures[0].Level, r.Signatures[0].Findings)
+		}
+	}
+}

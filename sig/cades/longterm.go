@@ -540,19 +540,17 @@ func (v *verifier) tokenFound(own sig.Found, l *longTerm) sig.Found {
 // level returns the highest level whose attributes are present and valid.
 func (v *verifier) level(out *sig.Signature, l *longTerm) string {
 	below := v.levelBelow(out, l)
-	beside := v.around.Found
+	var beside sig.Found
 	switch {
 	case l.broken || l.disorder:
 		return below
-	case l.archiveTS:
-	case v.around.Archived != nil && below != "BES" && below != "T":
+	case v.around.Archived != nil && (l.archiveTS || below != "BES" && below != "T"):
 		beside = *v.around.Archived
-	default:
+	case !l.archiveTS:
 		return below
 	}
+	// What is beside the message counts only as far as a stamp covers it: one in the message covers nothing of it.
 	switch {
-	case below == "XLT1" || below == "X-L" || below == "LT" && l.archiveTS:
-		return "A" // its evidence is complete
 	case l.unresolved || l.valuesBroken || !v.selfContained(out, l, beside):
 		return below
 	}
@@ -593,7 +591,11 @@ func (v *verifier) levelBelow(out *sig.Signature, l *longTerm) string {
 func (v *verifier) selfContained(out *sig.Signature, l *longTerm, beside sig.Found) bool {
 	found := joined(joined(l.values, sig.Found{Certificates: v.certs, CRLs: v.crls, OCSP: v.answers}), joined(l.held, beside))
 	notes, complete := evidence.Complete(out.Signer, v.check.Roots, found, out.BestTime)
-	l.findings = append(l.findings, notes...)
+	for _, n := range notes { // it is asked once for each level
+		if !slices.ContainsFunc(l.findings, func(f sig.Finding) bool { return f.Code == n.Code && f.Text == n.Text }) {
+			l.findings = append(l.findings, n)
+		}
+	}
 	return complete
 }
 
