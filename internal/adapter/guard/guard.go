@@ -89,6 +89,15 @@ func ParseExceptions(texts []string) (list []Exception, err error) {
 	return list, nil
 }
 
+// ExceptionFor returns the exception for the service at an address, and for no other port of its host.
+func ExceptionFor(u *url.URL) (Exception, error) {
+	host, _, err := readHost(u.Hostname())
+	if err != nil {
+		return Exception{}, fmt.Errorf("host %q: %w", u.Hostname(), err)
+	}
+	return ParseException(net.JoinHostPort(host, Port(u)))
+}
+
 // isHostName reports whether s is a name and not a misspelled number: its last part must begin with
 // a letter.
 func isHostName(s string) bool {

@@ -309,7 +309,12 @@ func (e *Enhance) here(bar *cli.Progress, c *cli.Console) (enhancing, func(), er
 		return nil, nil, fmt.Errorf("--tsa: %q is no address; want http://HOST/PATH or https://HOST/PATH", e.TSA)
 	}
 	exceptions := make([]guard.Exception, 0, 1+len(e.AllowNetwork))
-	for _, text := range append(slices.Clone(e.AllowNetwork), address.Host) {
+	service, err := guard.ExceptionFor(address)
+	if err != nil {
+		return nil, nil, fmt.Errorf("--tsa: %w", err)
+	}
+	exceptions = append(exceptions, service)
+	for _, text := range e.AllowNetwork {
 		one, err := guard.ParseException(text)
 		if err != nil {
 			return nil, nil, fmt.Errorf("--allow-network: %w", err)
