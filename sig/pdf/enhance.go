@@ -185,7 +185,7 @@ func (e *enhancement) read() error {
 }
 
 // counts reports whether a time stamp of the document is one to build on. With anchors it must lead to one of
-// them, or anybody could have made it. One that has lapsed counts, because it is the reason to refuse what comes
+// them, or any caller could have made it. One that has lapsed counts, because it is the reason to refuse what comes
 // too late.
 func (e *enhancement) counts(stamp *sig.Signature) bool {
 	return len(e.job.Roots) == 0 || stamp.Own() == sig.Passed ||

@@ -209,7 +209,7 @@ func (e *enhancement) choose(index int, to sig.Level) (chosen []int, err error) 
 	return chosen, nil
 }
 
-// counts reports whether a time stamp is one to build on. With anchors it must lead to one of them, or anybody could
+// counts reports whether a time stamp is one to build on. With anchors it must lead to one of them, or any caller could
 // have made it. One that has lapsed counts, because it is the reason to refuse what comes too late.
 func (v *verification) counts(s *stamped) bool {
 	return s.err == nil && (len(v.check.Roots) == 0 || s.result.Passed() || s.lapsed)
