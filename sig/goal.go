@@ -44,11 +44,11 @@ func Reached(ctx context.Context, by Verifier, job *Job, result Result, goal *Go
 	return result, nil
 }
 
-// below returns an error for a signature that is below the level.
+// below returns an error for a signature that is below the level. Verification names no level above LevelArchive.
 func (r *Report) below(goal *Goal) error {
 	for i := range r.Signatures {
 		s := &r.Signatures[i]
-		if s.IsStamp() || s.Signed != nil || goal.Index >= 0 && goal.Index != i || levelNames[s.Level] >= goal.Level {
+		if s.IsStamp() || s.Signed != nil || goal.Index >= 0 && goal.Index != i || levelNames[s.Level] >= min(goal.Level, LevelArchive) {
 			continue
 		}
 		why := "the verification does not say why"
