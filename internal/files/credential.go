@@ -58,6 +58,13 @@ func readableByOthers(file string, info os.FileInfo) bool {
 	return mode != 0
 }
 
+// OpenToOthers reports whether other users can read a secret at the place that the configuration names. It returns false
+// for a file that this process cannot find, such as one in a directory that is closed to it.
+func OpenToOthers(file string) bool {
+	info, err := os.Stat(file)
+	return err == nil && readableByOthers(file, info)
+}
+
 // ownGroup reports whether the group of a file is one of this process, and not that of root.
 func ownGroup(info os.FileInfo) bool {
 	_, gid, known := ownerOf(info)

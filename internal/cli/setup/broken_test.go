@@ -363,6 +363,36 @@ func TestBroken(t *testing.T) {
 	})
 }
 
+// TestBrokenBehindCredentials opens secrets of which the doctor gets closed copies, as tamga-admin gives them.
+func TestBrokenBehindCredentials(t *testing.T) {
+	s := newSound(t)
+	dir, config := s.copied(t)
+	given := t.TempDir()
+	secrets := filepath.Join(dir, "secrets")
+	if out, err := exec.Command("cp", "-r", secrets+"/.", given).CombinedOutput(); err != nil {
+		t.Fatalf("%v %s", err, out)
+	}
+	t.Setenv("CREDENTIALS_DIRECTORY", given)
+	want := func(text, remedy string) {
+		t.Helper()
+		found, code := examine(t, config)
+		has := code == 0 && text == ""
+		for _, f := range found {
+			has = has || text != "" && code == 1 && strings.Contains(f.Text, text) && f.Remedy == remedy
+		}
+		if !has {
+			t.Errorf("want %q, %q; exit code %d, %+v", text, remedy, code, found)
+		}
+	}
+	key := filepath.Join(secrets, "master-1.key")
+	want("", "")
+	mode(t, key, 0o644)
+	want("other users can read master key 1 in "+key, "chmod 600 "+key)
+	mode(t, key, 0o600)
+	mode(t, secrets, 0o777)
+	want("other users can replace files in "+secrets, "chmod go-w "+secrets)
+}
+
 func removed(t *testing.T, file string) []string {
 	t.Helper()
 	if err := os.Remove(file); err != nil {

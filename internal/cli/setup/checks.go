@@ -51,11 +51,19 @@ func (e *examination) files(_ context.Context, name cli.Word) {
 	}
 	seen := map[string]bool{}
 	for _, id := range slices.Sorted(maps.Keys(e.conf.MasterKeys.Files)) {
-		dir := filepath.Dir(files.Credential(e.conf.Path(e.conf.MasterKeys.Files[id])))
-		if info, err := os.Stat(dir); err == nil && !seen[dir] && files.Replaceable(dir, info) {
-			e.fault(name, cli.Say("chmod go-w %s", dir), "other users can replace files in %s, where a master key is", dir)
+		// The service may get a copy of the file. Copies have modes of their own.
+		named := e.conf.Path(e.conf.MasterKeys.Files[id])
+		given := files.Credential(named)
+		for _, file := range []string{given, named} {
+			dir := filepath.Dir(file)
+			if info, err := os.Stat(dir); err == nil && !seen[dir] && files.Replaceable(dir, info) {
+				e.fault(name, cli.Say("chmod go-w %s", dir), "other users can replace files in %s, where a master key is", dir)
+			}
+			seen[dir] = true
 		}
-		seen[dir] = true
+		if given != named && files.OpenToOthers(named) {
+			e.fault(name, cli.Say("chmod 600 %s", named), "other users can read master key %s in %s", id, named)
+		}
 	}
 }
 
@@ -67,17 +75,27 @@ func (e *examination) port(ctx context.Context, name cli.Word) {
 		e.ok(name, "%s is free", e.conf.Listen)
 		return
 	}
-	if !errors.Is(err, syscall.EADDRINUSE) {
-		e.fault(name, cli.Say("set listen to an address of this machine with a port that is free and, below 1024, allowed for this user"), "listen: %v", err)
+	// A port below 1024 is that of systemd, which may use it, and not of this user.
+	forbidden := errors.Is(err, syscall.EACCES)
+	if !forbidden && !errors.Is(err, syscall.EADDRINUSE) {
+		e.listenFault(name, err)
 		return
 	}
 	asking, cancel := context.WithTimeout(ctx, portTime)
 	defer cancel()
-	if _, err := app.AskReady(asking, e.conf); err != nil {
-		e.fault(name, cli.Say("find the program with: ss -ltnp; stop it, or set listen to another port"), "another program than this service has %s: %v", e.conf.Listen, err)
+	if _, asked := app.AskReady(asking, e.conf); asked != nil {
+		if forbidden && errors.Is(asked, syscall.ECONNREFUSED) {
+			e.listenFault(name, err)
+			return
+		}
+		e.fault(name, cli.Say("find the program with: ss -ltnp; stop it, or set listen to another port"), "another program than this service has %s: %v", e.conf.Listen, asked)
 		return
 	}
 	e.ok(name, "the service listens on %s", e.conf.Listen)
+}
+
+func (e *examination) listenFault(name cli.Word, err error) {
+	e.fault(name, cli.Say("set listen to an address of this machine with a port that is free and, below 1024, allowed for this user; or let systemd listen: tamga.socket"), "listen: %v", err)
 }
 
 // portTime bounds the question whether the service has its port.
