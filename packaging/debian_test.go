@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -120,10 +121,12 @@ func TestDebianInstalled(t *testing.T) {
 	if release == "" {
 		t.Skip("set TAMGA_TEST_RELEASE_DIR to the directory of release.sh 1.2.3; TestRelease does the same with its own release")
 	}
-	t.Run("systemd", func(t *testing.T) { trySystemd(t, release+"/tamga_1.2.3_amd64.deb") })
+	newer := release + "/tamga_1.2.3_amd64.deb"
+	older := os.Getenv("TAMGA_TEST_OLDER_PACKAGE")
+	t.Run("systemd", func(t *testing.T) { trySystemd(t, cmp.Or(older, newer), newer) })
 	t.Run("Debian", func(t *testing.T) { tryDebian(t, release) })
-	if older := os.Getenv("TAMGA_TEST_OLDER_PACKAGE"); older != "" {
-		tryUpgrade(t, older, release+"/tamga_1.2.3_amd64.deb")
+	if older != "" {
+		t.Run("Upgrade", func(t *testing.T) { tryUpgrade(t, older, newer) })
 	}
 }
 

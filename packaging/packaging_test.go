@@ -630,8 +630,9 @@ func TestRelease(t *testing.T) {
 		tryImage(t, root)
 	}
 	t.Run("Debian", func(t *testing.T) { tryDebian(t, one) })
-	t.Run("systemd", func(t *testing.T) { trySystemd(t, deb) })
-	t.Run("Upgrade", func(t *testing.T) { tryUpgrade(t, olderPackage(t), deb) })
+	older := olderPackage(t)
+	t.Run("systemd", func(t *testing.T) { trySystemd(t, older, deb) })
+	t.Run("Upgrade", func(t *testing.T) { tryUpgrade(t, older, deb) })
 	if arm, err := exec.LookPath("qemu-aarch64"); err == nil {
 		if got := output(t, arm, one+"/tamga_1.2.3_linux_arm64", "version"); !strings.HasPrefix(got, "tamga 1.2.3 "+commit) || !strings.Contains(got, "linux/arm64") {
 			t.Errorf("on arm64: %q", got)
