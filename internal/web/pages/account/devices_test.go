@@ -117,7 +117,7 @@ func TestDevices(t *testing.T) {
 		t.Errorf("the message does not say what is confirmed: %s", text)
 	}
 	code := p.Code(p.Phone)
-	other.Is(other.Post(at, form("code", code)), 400, "another session")
+	other.Shows(other.Post(at, form("code", code)), "Go on in the browser or on the device where it was begun")
 	refused(other)
 	page = b.Shows(b.Post(at, form("finish", "yes")), "/devices/do/block") // what the other session confirmed belongs to this one
 	if page.At.Path != "/devices" {
