@@ -209,7 +209,7 @@ func (m *machine) signs() {
 	if status != "200" || token == "" {
 		m.t.Fatalf("a person of the directory gets %s", status)
 	}
-	out := m.inside("sh", "-ec", `cd /srv/work; echo Hello > doc; curl -sSf https://sign.example.org/SignServer/api/documents -H "Authorization: Bearer $1" -d '{"Content":"SGVsbG8K",`+
+	out := m.inside("sh", "-ec", `cd /srv/proof; echo Hello > doc; curl -sSf https://sign.example.org/SignServer/api/documents -H "Authorization: Bearer $1" -d '{"Content":"SGVsbG8K",`+
 		`"Signature":{"Type":"CAdES","Parameters":{"Hash":"False","CADESType":"BES","IsDetached":"True"},"CertificateId":0,"PinCode":""}}' | tr -d '"' | base64 -d > doc.p7s; `+
 		`openssl cms -engine gost -verify -cades -binary -inform DER -in doc.p7s -content doc -CAfile roots.pem 2>&1`, "sh", token)
 	if !strings.Contains(out, "CAdES Verification successful") {
@@ -223,7 +223,7 @@ const policyByGOST = `OPENSSL_CONF=/etc/tamga/gost-tls/openssl-gost.cnf curl -sS
 // operatorByGOST lets the operator manage users with a GOST certificate.
 func (m *machine) operatorByGOST() {
 	m.t.Helper()
-	out := m.sh(policyByGOST + `--cert /srv/work/operator.pem --key /srv/work/operator.key -w '\n%{ssl_verify_result}'`)
+	out := m.sh(policyByGOST + `--cert /srv/proof/operator.pem --key /srv/proof/operator.key -w '\n%{ssl_verify_result}'`)
 	if !strings.Contains(out, `"AvaliableIdentifierTypes"`) || !strings.HasSuffix(out, "\n0") {
 		m.t.Errorf("the operator gets %s", out)
 	}
@@ -250,7 +250,7 @@ func (m *machine) findings() (healthy bool, complaints string) {
 // annaPassword is the password of a person in the directory.
 const annaPassword = "anna's password, 1"
 
-// debianTools are the programs beside the package: those of its manual, and clients.
+// debianTools are the programs beside the package: the ones in its manual, and clients.
 const debianTools = "adduser,debconf,systemd,systemd-sysv,dbus,ca-certificates,curl,openssl,haproxy,libengine-gost-openssl,slapd"
 
 // prepare makes a Debian with an authority for TLS, which the machine trusts, and a directory of people.
@@ -383,8 +383,8 @@ func trySystemd(t *testing.T, older, newer string) {
 		if groups := m.inside("tamga-admin", "group", "list"); !strings.Contains(groups, "Before") {
 			m.t.Errorf("after the upgrade: %s", groups)
 		}
-		m.put("srv/work/roots.pem", roots+"\n", 0o644)
-		m.sh("chown tamga: /srv/work")
+		m.put("srv/proof/roots.pem", roots+"\n", 0o644)
+		m.sh("chown tamga: /srv/proof")
 	})
 
 	m.step("reload", func() {
@@ -439,23 +439,23 @@ exit 1`)
 		m.put("etc/systemd/system/haproxy.service.d/tamga.conf", "[Service]\nEnvironment=OPENSSL_CONF=/etc/tamga/gost-tls/openssl-gost.cnf\nEnvironment=CONFIG=/etc/tamga/gost-tls/haproxy.cfg\n", 0o644)
 		m.inside("systemctl", "daemon-reload")
 		m.inside("systemctl", "enable", "--now", "haproxy")
-		m.sh(`cd /srv/work
+		m.sh(`cd /srv/proof
 export OPENSSL_CONF=/etc/tamga/gost-tls/openssl-gost.cnf
 openssl genpkey -algorithm gost2012_256 -pkeyopt paramset:A -out operator.key
 openssl req -new -md_gost12_256 -key operator.key -subj /CN=operator -out operator.csr`)
-		m.inside("tamga-admin", "gost-tls", "certify", "/srv/work/operator.csr", "-o", "/srv/work/operator.pem")
-		m.inside("tamga-admin", "operator", "certificate", "add", "operator", "/srv/work/operator.pem")
+		m.inside("tamga-admin", "gost-tls", "certify", "/srv/proof/operator.csr", "-o", "/srv/proof/operator.pem")
+		m.inside("tamga-admin", "operator", "certificate", "add", "operator", "/srv/proof/operator.pem")
 		m.operatorByGOST()
 		m.refused(policyByGOST)
-		// What root made beside the data is no obstacle for the service.
+		// Files of root beside the data do not hinder the service.
 		m.inside("systemctl", "restart", "tamga")
 		m.operatorByGOST()
 	})
 
 	m.step("doctor", func() {
-		m.sh("cd /srv/work; umask 077; echo correct horse battery staple > password; chown tamga: password")
-		m.inside("tamga-admin", "operator", "add", "second", "--group", "Default", "--password-file", "/srv/work/password")
-		m.inside("rm", "/srv/work/password")
+		m.sh("cd /srv/proof; umask 077; echo correct horse battery staple > password; chown tamga: password")
+		m.inside("tamga-admin", "operator", "add", "second", "--group", "Default", "--password-file", "/srv/proof/password")
+		m.inside("rm", "/srv/proof/password")
 		sound := func(when string) {
 			m.t.Helper()
 			if healthy, complaints := m.findings(); !healthy || complaints != "" {

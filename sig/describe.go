@@ -257,7 +257,7 @@ func (fs Formats) Stamped(r *ParamReader) bool {
 // headSize is how much of a file Recognises gets, in bytes.
 const headSize = 1 << 10
 
-// Recognise returns the format of a file; nil if there is none. The error is one of reading the file.
+// Recognise returns the format of a file, nil for a file of no known format. The error is one of reading the file.
 func (fs Formats) Recognise(ctx context.Context, file Document) (Described, error) {
 	size := file.Size()
 	head := make([]byte, min(size, headSize))

@@ -37,7 +37,7 @@ type Check struct {
 	CRLs                 []*x509gost.RevocationList
 	// OCSP are answers about revocation from any source.
 	OCSP []*ocsp.Basic
-	// Container is what a container around the signature adds, nil if there is none. Formats whose
+	// Container is what a container around the signature adds, nil without a container. Formats whose
 	// signatures contain messages of another format set it for that format.
 	Container *Container
 	// At is the time for which certificates are checked. A signature with a valid time
@@ -61,7 +61,7 @@ type Check struct {
 // Container is what a document, such as a PDF, adds to the signatures inside it: time stamps over
 // them, and evidence beside them.
 type Container struct {
-	// Found is evidence beside the signature. It counts as that of the signature itself.
+	// Found is evidence beside the signature. It counts as evidence of the signature itself.
 	Found
 	// Stamped reports that a time stamp of the container proves that the signature existed at At.
 	Stamped bool

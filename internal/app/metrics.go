@@ -66,7 +66,7 @@ type state struct {
 	ends    map[string]time.Time // ends of validity, by name
 	holders []vault.HolderState
 
-	trustList time.Time // date of the list of authorities; zero: there is none
+	trustList time.Time // date of the list of authorities; zero: no list is stored
 }
 
 var (

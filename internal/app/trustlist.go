@@ -30,22 +30,10 @@ func (b *Base) fetchTrustList(ctx context.Context, spool *blob.Spool) (io.ReadSe
 		return nil, nil, err
 	}
 	c := &b.Config.TrustList
-	size := &sized{to: f}
-	if err := b.network.TrustList(ctx, c.URL, size, c.Timeout); err != nil {
+	size, err := b.network.TrustList(ctx, c.URL, f, c.Timeout)
+	if err != nil {
 		_ = f.Close()
 		return nil, nil, err
 	}
-	return io.NewSectionReader(f, 0, size.n), func() { _ = f.Close() }, nil
-}
-
-// sized knows how much was written.
-type sized struct {
-	to io.Writer
-	n  int64
-}
-
-func (c *sized) Write(p []byte) (int, error) {
-	n, err := c.to.Write(p)
-	c.n += int64(n)
-	return n, err
+	return io.NewSectionReader(f, 0, size), func() { _ = f.Close() }, nil
 }

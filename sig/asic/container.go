@@ -40,7 +40,7 @@ type container struct {
 	// others are entries of META-INF that are nothing a container has there. People may take them for its files.
 	others []*file
 	// cms, xml, stamps and records are the entries with CMS signatures, XML signatures, time stamps
-	// and evidence records, manifests the lists of files, archives those of archive time stamps.
+	// and evidence records, manifests the lists of files, archives the lists of archive time stamps.
 	// They are in the order of the directory.
 	cms, xml, stamps, records, manifests, archives []*file
 	evidence                                       []*file // lists of evidence records
@@ -223,7 +223,7 @@ func (c *container) readKind(ctx context.Context) error {
 	return nil
 }
 
-// find returns the file that a URI in a list or a reference names, or the reason why there is none. URIs
+// find returns the file that a URI in a list or a reference names, or the reason why it names no file. URIs
 // are relative to the top of the container and percent-encoded, but programs also write names as they are.
 func (c *container) find(uri string) (*file, string) {
 	switch {

@@ -12,7 +12,7 @@ import (
 	"tamga/sig/zip"
 )
 
-// Codes of findings, in addition to those of packages cades and xmldsig.
+// Codes of findings, in addition to the codes of packages cades and xmldsig.
 const (
 	codeNoSignature   = "no-signature"              // the container has no signature
 	codeMany          = "too-many-signatures"       // more than are checked

@@ -25,14 +25,7 @@ var containerProgram string
 // python runs the reader of containers, which was written from the standard, in a directory.
 func python(t *testing.T, dir, files string) (string, error) {
 	t.Helper()
-	program, err := exec.LookPath("python3")
-	if err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal(err)
-		}
-		t.Skip(err)
-	}
-	out, err := exec.CommandContext(t.Context(), program, "-c", containerProgram, filepath.Join(dir, "container"), dir, files).CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), judge.Program(t, "python3"), "-c", containerProgram, filepath.Join(dir, "container"), dir, files).CombinedOutput()
 	return string(out), err
 }
 

@@ -80,7 +80,7 @@ func nameOf(f sig.File) string {
 // maxName is the most bytes that the name of a document in a new container has.
 const maxName = 1024
 
-// checkNames adds the faults of the names of a job's documents. The error is that of the budget.
+// checkNames adds the faults of the names of a job's documents. The error is of the budget.
 func checkNames(ctx context.Context, job *sig.Job, r *sig.ParamReader) error {
 	_, b := budget.Of(ctx, 0)
 	seen := map[string]string{}
@@ -106,7 +106,7 @@ func checkNames(ctx context.Context, job *sig.Job, r *sig.ParamReader) error {
 		case strings.Contains(name, ":") || strings.ContainsFunc(name, func(r rune) bool { return unicode.Is(unicode.Cf, r) }):
 			refuse("has the name %s with a colon or a character that is not visible, which names no file on some systems; another name expected", quote(name))
 		case strings.HasSuffix(name, "/"):
-			refuse("has the name %s, which is that of a folder; the name of a file expected", quote(name))
+			refuse("has the name %s, which names a folder; the name of a file expected", quote(name))
 		default:
 			if _, _, err := zip.Layout([]zip.Stored{{Name: name}}); err != nil {
 				refuse("has the name %s, which is not possible in a container: %s", quote(name), ofArchive(err))

@@ -220,7 +220,7 @@ func (v *verifier) strong(stamp *file, m *manifest, intact []*file) (rest []*fil
 	return rest, findings
 }
 
-// token checks a token over a digest. chained reports that it is an archive time stamp. lapsed is as that of
+// token checks a token over a digest. chained reports that it is an archive time stamp. lapsed is as in
 // sig.Check.JudgeStamp.
 func (v *verifier) token(f *file, token *tsp.Token, kind string, chained bool, digest func(*suite.Hash) (suite.Digest, error)) (ts sig.TimeStamp, lapsed bool, err error) {
 	ts.Kind, ts.Time = kind, token.Info.Time

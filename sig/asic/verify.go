@@ -314,7 +314,7 @@ func (v *verifier) message(f *file) error {
 	return nil
 }
 
-// signed returns the file whose digest a CMS signature of ASiC-S has, nil if there is none. The container breaks
+// signed returns the file whose digest a CMS signature of ASiC-S has, nil without one. The container breaks
 // a rule, which has a finding; what the signature covers is still of use.
 func (v *verifier) signed(check *sig.Check) (*file, error) {
 	report, err := v.format.CMS.Verify(v.ctx, check)
@@ -398,7 +398,7 @@ func (v *verifier) unreadable(f *file, err error) error {
 	return nil
 }
 
-// inner adds the findings of a file with signatures to those of the container.
+// inner adds the findings of a file with signatures to the findings of the container.
 func (v *verifier) inner(f *file, report *sig.Report) {
 	for _, one := range report.Findings {
 		one.Text = f.Name + ": " + one.Text

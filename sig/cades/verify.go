@@ -134,7 +134,7 @@ func (*Format) verify(ctx context.Context, c *sig.Check) (*sig.Report, error) {
 type verifier struct {
 	budget  *budget.Budget
 	check   *sig.Check
-	around  sig.Container // empty if there is none
+	around  sig.Container // empty without one
 	message *cms.Message
 	report  *sig.Report
 	content []suite.Digest // of the signed document, by each algorithm in use

@@ -316,16 +316,16 @@ func TestBrokenDocumentStamps(t *testing.T) {
 		level string // of the signature
 		code  string // of a finding of the signature, empty for none
 	}{
-		"as made":                            {later, "LTA", ""},
-		"forged":                             {flipped(later), "XLT1", codeTimeStamp},
-		"of another document":                {copied, "XLT1", codeTimeStamp},
-		"not a token":                        {stampedByHandWith(t, long, services, suite.SHA256, func([]byte) []byte { return []byte{0x30, 0} }), "XLT1", codeTimeStamp},
-		"of another authority":               {stampedByHand(t, long, unknown, suite.SHA256), "XLT1", codeUntrusted},
-		"with a weak imprint":                {weak, "XLT1", codeUntrusted},
-		"earlier than another":               {stampedByHand(t, later, early, suite.SHA256), "LTA", codeTimeStamp},
-		"over a later one without trust":     {stampedByHand(t, stampedByHand(t, long, future, suite.SHA256), services, suite.SHA256), "LTA", ""},
-		"earlier than that of the signature": {stampedByHand(t, long, early, suite.SHA256), "LT", codeStampOrder},
-		"broken over a good one":             {flipped(mustRaise(t, later, "CAdESA", services)), "LTA", codeTimeStamp},
+		"as made":                               {later, "LTA", ""},
+		"forged":                                {flipped(later), "XLT1", codeTimeStamp},
+		"of another document":                   {copied, "XLT1", codeTimeStamp},
+		"not a token":                           {stampedByHandWith(t, long, services, suite.SHA256, func([]byte) []byte { return []byte{0x30, 0} }), "XLT1", codeTimeStamp},
+		"of another authority":                  {stampedByHand(t, long, unknown, suite.SHA256), "XLT1", codeUntrusted},
+		"with a weak imprint":                   {weak, "XLT1", codeUntrusted},
+		"earlier than another":                  {stampedByHand(t, later, early, suite.SHA256), "LTA", codeTimeStamp},
+		"over a later one without trust":        {stampedByHand(t, stampedByHand(t, long, future, suite.SHA256), services, suite.SHA256), "LTA", ""},
+		"earlier than the one of the signature": {stampedByHand(t, long, early, suite.SHA256), "LT", codeStampOrder},
+		"broken over a good one":                {flipped(mustRaise(t, later, "CAdESA", services)), "LTA", codeTimeStamp},
 	} {
 		r := verifiedAt(t, c.data, services.Now, root)
 		s := &r.Signatures[0]

@@ -174,7 +174,7 @@ func wrongCardName(label string) string {
 	case strings.ContainsAny(label, `/\:`) || label == "." || label == ".." || driveOf(label):
 		return "leads to another folder"
 	case device(label):
-		return "is that of a device on Windows"
+		return "names a device on Windows"
 	case strings.ContainsFunc(label, hiddenInName):
 		return "has characters that do not show"
 	case strings.TrimRight(label, " .") != label || strings.TrimSpace(label) != label:

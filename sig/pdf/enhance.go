@@ -338,7 +338,7 @@ func (e *enhancement) checkStore(added map[name][][]byte) error {
 	return f.failed()
 }
 
-// hash returns the algorithm of a new time stamp: that of the first signer.
+// hash returns the algorithm of a new time stamp: the one of the first signer.
 func (e *enhancement) hash() *suite.Hash {
 	signer := e.job.Certificate
 	for _, s := range e.signers {

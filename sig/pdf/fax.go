@@ -74,7 +74,7 @@ var faxCodes = sync.OnceValue(func() *[2][1 << faxBits]faxCode {
 	return &tables
 })
 
-// newFax returns a reader. Its memory is that of faxMemory.
+// newFax returns a reader. Its memory is as faxMemory says.
 func newFax(data []byte, columns, k int, align bool) *fax {
 	return &fax{data: data, columns: columns, k: k, align: align, ref: make([]int32, 0, columns+2), row: make([]int32, 0, columns+2)}
 }
@@ -188,7 +188,7 @@ func (d *fax) inOne() error {
 	return nil
 }
 
-// faxVertical are the codes of a change near that of the row above, by seven bits: how far it is, and the bits of the code.
+// faxVertical are the codes of a change near the one in the row above, by seven bits: how far it is, and the bits of the code.
 var faxVertical = [128]struct{ by, bits int8 }{2: {-3, 7}, 3: {3, 7}, 4: {-2, 6}, 5: {-2, 6}, 6: {2, 6}, 7: {2, 6}}
 
 // inTwo reads a row by the one above.

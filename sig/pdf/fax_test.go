@@ -21,7 +21,7 @@ func TestFaxCodes(t *testing.T) {
 		for i, a := range codes {
 			for j, b := range codes {
 				if i != j && strings.HasPrefix(b, a) {
-					t.Errorf("colour %d: the code of %d begins that of %d", colour, i, j)
+					t.Errorf("colour %d: the code of %d begins the code of %d", colour, i, j)
 				}
 			}
 			if strings.HasPrefix(a, "00000000000") {

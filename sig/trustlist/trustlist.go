@@ -197,7 +197,7 @@ func (r *reader) authority(t *xmltree.Tree, n xmltree.Node) (a Authority, err er
 			*field.to = clip(text(t, found))
 		}
 	}
-	// The status of today, and those of the past. Either may be absent.
+	// The status of today, and the statuses of the past. Either may be absent.
 	current, err := only(t, n, "СтатусАккредитации")
 	if err != nil {
 		return a, err
@@ -348,7 +348,7 @@ func children(t *xmltree.Tree, n xmltree.Node, name string) func(func(xmltree.No
 	}
 }
 
-// only returns the child element of a name, None if there is none. Two are an error, because programs differ in which
+// only returns the child element of a name, None without one. Two are an error, because programs differ in which
 // one they read.
 func only(t *xmltree.Tree, n xmltree.Node, name string) (found xmltree.Node, err error) {
 	found = xmltree.None

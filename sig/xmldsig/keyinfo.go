@@ -109,7 +109,7 @@ type carried struct {
 	certs   []*x509gost.Certificate
 	crls    []*x509gost.RevocationList
 	answers []*ocsp.Basic
-	// named are those of certs among which the signer is searched for.
+	// named are the certificates of certs among which the signer is searched for.
 	named []*x509gost.Certificate
 	// before is how much there is before each unsigned property.
 	before []amounts
@@ -126,7 +126,7 @@ func (c *carried) found(place int) sig.Found {
 	return sig.Found{Certificates: c.certs[:n.certs:n.certs], CRLs: c.crls[:n.crls:n.crls], OCSP: c.answers[:n.answers:n.answers]}
 }
 
-// readKeyInfo reads the certificates and CRLs of KeyInfo, then those of the XAdES properties
+// readKeyInfo reads the certificates and CRLs of KeyInfo, then the ones of the XAdES properties
 // CertificateValues, RevocationValues and TimeStampValidationData. An unreadable one is not an error of
 // the signature: it matters only if it is needed.
 func readKeyInfo(s *signature) (c carried, unreadable []*flaw) {

@@ -217,7 +217,7 @@ type prefixKey struct {
 
 // archiveDigest returns the imprint of an archive time stamp before the unsigned property at a place (EN 319
 // 132-1, 5.5.2.2, not distributed): what the references refer to, SignedInfo, SignatureValue and KeyInfo,
-// the unsigned properties before that place, and the Objects but that of the properties.
+// the unsigned properties before that place, and the Objects except the one of the properties.
 // every reports that Objects count even if a reference names them.
 func (v *verification) archiveDigest(place int, every bool, method xmltree.Method, h *suite.Hash) (suite.Digest, error) {
 	s, t := v.sig, v.tree

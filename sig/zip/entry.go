@@ -15,7 +15,7 @@ import (
 // compressed is decompressed from its beginning whenever a position before the last one is read, so it is
 // meant to be read in order. The checksum is not compared: Copy does that.
 //
-// Errors of its ReadAt: *Error, those of the budget of Open, and of the source, wrapped.
+// Errors of its ReadAt: *Error, and wrapped errors of the budget of Open and of the source.
 func (a *Archive) Reader(e *Entry) Source {
 	if e.Method == Store {
 		return stored{io.NewSectionReader(a.source, e.Data, e.Size)}

@@ -12,7 +12,7 @@ type Stored struct {
 }
 
 // Layout lays out a new archive: heads[i] is written before the content of entry i, tail after the last
-// content. Names must differ. Entries have the date 1 January 1980, and no extra fields but Zip64 for those of
+// content. Names must differ. Entries have the date 1 January 1980, and no extra fields but Zip64 for the ones of
 // 4 GiB and more.
 //
 // Errors: *Error for a name that Open refuses or that has more than 65,535 bytes, and for more than MaxEntries

@@ -22,7 +22,7 @@
 //     slash, a backslash, a control character, an empty segment, "." or "..";
 //   - entries that overlap each other or the central directory;
 //   - a local header that differs from the central directory in name, method, flags, sizes or checksum, and a name
-//     in an extra field that differs from that of the entry;
+//     in an extra field that differs from the name of the entry;
 //   - end records that contradict each other, and archives in several volumes;
 //   - encryption, and compression methods other than Deflate and none.
 //

@@ -82,7 +82,7 @@ type order struct {
 	timeout time.Duration
 	limit   int64 // of the answer; 0 means the limit of the kind
 	hedged  bool
-	to      io.Writer // gets the answer; nil: it is returned
+	to      *target // gets the answer; nil: it is returned
 }
 
 // fetch sends one request and reads its whole answer.
@@ -114,17 +114,18 @@ func (s *Source) fetch(ctx context.Context, o order) (answer []byte, err error) 
 	return answer, err
 }
 
-// TrustList fetches a list of accredited authorities from an address of the configuration, which may be an internal one only
-// if an exception allows it.
-func (s *Source) TrustList(ctx context.Context, address string, to io.Writer, timeout time.Duration) error {
+// TrustList fetches a list of accredited authorities from an address of the configuration, and returns its size in bytes. The
+// address may be an internal one only if an exception allows it.
+func (s *Source) TrustList(ctx context.Context, address string, to io.Writer, timeout time.Duration) (size int64, err error) {
 	u, err := s.guard.ParseRegistered(address)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	if _, err := s.fetch(ctx, order{kind: trustKind, url: u, timeout: timeout, to: to}); err != nil {
-		return fmt.Errorf("the list of authorities at %s: %w", u.Host, err)
+	out := &target{Writer: to}
+	if _, err := s.fetch(ctx, order{kind: trustKind, url: u, timeout: timeout, to: out}); err != nil {
+		return 0, fmt.Errorf("the list of authorities at %s: %w", u.Host, err)
 	}
-	return nil
+	return out.size, nil
 }
 
 func (s *Source) exchange(ctx context.Context, o order) ([]byte, error) {
@@ -167,11 +168,10 @@ func (s *Source) exchange(ctx context.Context, o order) ([]byte, error) {
 	}
 	body = io.LimitReader(resp.Body, limit+1)
 	if o.to != nil {
-		to := &target{Writer: o.to}
-		n, err := io.Copy(to, body)
+		n, err := io.Copy(o.to, body)
 		switch {
-		case to.err != nil: // of the disk here, not of the service
-			return nil, fmt.Errorf("writing the answer: %w", to.err)
+		case o.to.err != nil: // of the disk here, not of the service
+			return nil, fmt.Errorf("writing the answer: %w", o.to.err)
 		case err != nil:
 			return nil, &outage{&detailed{fmt.Sprintf("the answer breaks off after %d bytes", n), err}}
 		case n > limit:
@@ -192,14 +192,15 @@ func (s *Source) exchange(ctx context.Context, o order) ([]byte, error) {
 	return answer.Bytes(), nil
 }
 
-// target keeps the error of a writer.
+// target counts what is written, and keeps the error of a writer.
 type target struct {
 	io.Writer
-	err error
+	size int64
+	err  error
 }
 
 func (t *target) Write(p []byte) (int, error) {
 	n, err := t.Writer.Write(p)
-	t.err = err
+	t.size, t.err = t.size+int64(n), err
 	return n, err
 }

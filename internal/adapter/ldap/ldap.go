@@ -237,7 +237,7 @@ func isRefusal(err error) bool {
 // Check reports whether the directory accepts the password of a person, who is the entry at dn. Another entry may have got
 // that name since. The error is a *fault.Outage if no server answers, or none accepts the service.
 //
-// Whatever needs the service comes first, and the password last: otherwise a fault of the service would have another answer for
+// Requests of the service come first, and the password of the person last. Otherwise a fault of the service would have another answer for
 // a right password than for a wrong one.
 func (d *Directory) Check(ctx context.Context, dn, entry, password string) (bool, error) {
 	if dn == "" || password == "" {

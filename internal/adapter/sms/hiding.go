@@ -26,7 +26,7 @@ type form struct {
 	padded     bool
 }
 
-// character is one character of a form, in all ways to write it. Those of folded have no letter case.
+// character is one character of a form, in all ways to write it. Forms in folded have no letter case.
 type character struct {
 	char          rune
 	exact, folded []string

@@ -21,7 +21,7 @@ type TrustList struct {
 
 type trustListImport struct {
 	File  string           `arg:"" help:"The list as the ministry of digital development publishes it (XML)."`
-	Older bool             `help:"Accept a list whose version or date is earlier than that of the stored one."`
+	Older bool             `help:"Accept a list although its version or date is earlier than in the stored one."`
 	From  cli.Installation `embed:""`
 }
 

@@ -302,7 +302,7 @@ func (e *Enhance) here(bar *cli.Progress, c *cli.Console) (enhancing, func(), er
 		return nil, nil, err
 	}
 	if len(check.Roots) == 0 {
-		return nil, nil, errors.New("--tsa needs --ca: a file with the root of the time-stamp service and with those of the signers")
+		return nil, nil, errors.New("--tsa needs --ca: a file with the roots of the time-stamp service and of the signers")
 	}
 	address, err := url.Parse(e.TSA)
 	if err != nil || address.Scheme != "http" && address.Scheme != "https" || address.Hostname() == "" {
@@ -378,7 +378,7 @@ type fromFiles struct {
 // Revocation implements sig.Evidence.
 func (f *fromFiles) Revocation(ctx context.Context, cert, issuer *x509gost.Certificate, notBefore time.Time) (sig.Proof, error) {
 	for _, l := range f.lists {
-		// Who takes the list checks its signature and what it says.
+		// The import checks signature and content of the list.
 		if l.Issuer.Equal(cert.Issuer) && l.Scope.Covers(cert) && !l.ThisUpdate.Before(notBefore) && l.CheckSignatureFrom(issuer) == nil {
 			return sig.Proof{CRL: l.Raw}, nil
 		}

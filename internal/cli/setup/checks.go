@@ -75,7 +75,7 @@ func (e *examination) port(ctx context.Context, name cli.Word) {
 		e.ok(name, "%s is free", e.conf.Listen)
 		return
 	}
-	// A port below 1024 is that of systemd, which may use it, and not of this user.
+	// systemd listens at a port below 1024. This user may not.
 	forbidden := errors.Is(err, syscall.EACCES)
 	if !forbidden && !errors.Is(err, syscall.EADDRINUSE) {
 		e.listenFault(name, err)

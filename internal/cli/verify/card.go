@@ -232,7 +232,7 @@ func (o *CardOpen) write(c *cli.Console, card *sig.OpenedCard, report *cardRepor
 	for _, f := range list {
 		name := fitting(f.Name, taken)
 		if !filepath.IsLocal(name) || filepath.Base(name) != name {
-			return fmt.Errorf("%s: this system takes the name %q for more than that of a file", o.Card, f.Name)
+			return fmt.Errorf("%s: the name %q means something else than a file on this system", o.Card, f.Name)
 		}
 		taken[sig.NameKey(name)] = true
 		target := filepath.Join(dir, name)

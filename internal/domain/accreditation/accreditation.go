@@ -41,7 +41,7 @@ type Stored struct {
 
 // Store stores one list.
 type Store interface {
-	// TrustListInfo returns the stored list without its content, and false if there is none.
+	// TrustListInfo returns the stored list without its content, and false without a list.
 	TrustListInfo(ctx context.Context) (Stored, bool, error)
 	TrustList(ctx context.Context) (Stored, bool, error)
 	// PutTrustList replaces the list. Unless older is true it replaces none of a later version or date, and returns false.
@@ -169,7 +169,7 @@ func unpack(content []byte) (*trustlist.List, error) {
 	return trustlist.Load(text)
 }
 
-// List returns the stored list, nil if there is none. A newer one is seen within a minute. Only the first call of a process
+// List returns the stored list, nil without one. A newer one is seen within a minute. Only the first call of a process
 // lets others wait; later ones use the list before while one looks, and if the database does not answer.
 func (s *Service) List(ctx context.Context) (*trustlist.List, error) {
 	now := s.Now()
@@ -217,7 +217,7 @@ func (s *Service) look(ctx context.Context, list *trustlist.List, of Stored) (*t
 	return list, stored, err
 }
 
-// Info describes the stored list. found is false if there is none.
+// Info describes the stored list. found is false without a list.
 func (s *Service) Info(ctx context.Context) (info Stored, found bool, err error) {
 	return s.Store.TrustListInfo(ctx)
 }

@@ -165,7 +165,7 @@ type Draft struct {
 	ID      string
 	Purpose Purpose
 	Fields  what.Fields
-	SignIn  string // that the record is a step of; "": Create takes that of the caller
+	SignIn  string // that the record is a step of; "": the sign-in of the caller
 	Bytes   int64  // bytes of documents that are stored for it
 	// Outline is what is shown of the operation as long as the record is stored. It names
 	// nothing that is deleted when the record ends.

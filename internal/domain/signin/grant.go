@@ -186,7 +186,7 @@ func (s *Service) checkPassword(ctx context.Context, login, text string) (Creden
 	}
 	end := sync.OnceFunc(attempt.End)
 	defer end()
-	// Without a place no directory is asked, so the attempt is none at the password of a user of a directory, and does not count for the
+	// Without a place no directory is asked, so the password of a user of a directory was not tried, and the attempt does not count for the
 	// user. Passwords that are stored here are checked all the same, and count. The answer is the same unless the password matches.
 	placed := s.beginAsking()
 	rule := LockOut{s.settings.Failures, s.settings.Window, s.settings.LockOut, isTrusted(ctx)}

@@ -75,7 +75,7 @@ type RaiseOrder struct {
 	Password string // of an encrypted document
 }
 
-// Raise is Enhance for a file whose format is found by its content. Faults are those of Enhance.
+// Raise is Enhance for a file whose format is found by its content. It has the faults of Enhance.
 func (s *Service) Raise(ctx context.Context, who audit.Principal, o *RaiseOrder) (Result, error) {
 	format, err := recognised(ctx, s.Formats, o.Content)
 	if err != nil {

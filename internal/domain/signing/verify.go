@@ -95,7 +95,7 @@ type SignatureReport struct {
 	Path      []*CertificateInfo // from the signer to a trust anchor; nil: there is none, or it was not asked for
 	StampedBy *CertificateInfo   // of the service of StampedTime; nil: none
 	Revision  int64              // length of the signed version, if the document has later changes; 0: it has none
-	Quality   *Quality           // by a list of accredited authorities; nil: there is none
+	Quality   *Quality           // by a list of accredited authorities; nil: without such a list
 	Signed    *suite.Digest      `json:"-"` // that a signature covers whose document is missing; nil: it is there
 	Files     []int              `json:"-"` // places of the files of a container that it covers unchanged, if it holds
 }

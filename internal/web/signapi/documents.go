@@ -109,7 +109,7 @@ func (a *API) sign(ctx context.Context, docs *documents, r signRequest) (any, er
 	case raw && (many || !body.Content.Empty() || len(body.Files) > 0):
 		return nil, fault.New(fault.InvalidParameters, "with the header CPDSS-OPERATION-PARAMS the body is the document: leave Content, Files and Documents out of the header")
 	case many && len(body.Files) > 0:
-		return nil, fault.New(fault.InvalidParameters, "Files and Documents are both given: Files are those of one container, Documents are signed one by one")
+		return nil, fault.New(fault.InvalidParameters, "Files and Documents are both given: Files become one container, Documents are signed one by one")
 	case many && !body.Content.Empty():
 		return nil, fault.New(fault.InvalidParameters, "Content and Documents are both given: send one document as Content, or many as Documents")
 	case !many && !raw && body.Content.Empty() && len(body.Files) == 0:

@@ -537,7 +537,7 @@ func (a *API) offer(ctx context.Context, who audit.Principal, p *confirm.Prompt,
 	return nil
 }
 
-// orphaned reports whether a record was begun in another session than that of a person, and that session has ended. No page
+// orphaned reports whether a record was begun in another session of the person, which has ended. No page
 // shows the number of a passkey then.
 func (a *API) orphaned(ctx context.Context, r *confirm.Record, who audit.Principal) (bool, error) {
 	if begunBy(r, who) {

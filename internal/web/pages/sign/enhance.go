@@ -92,7 +92,7 @@ func (a *API) enhance(ctx context.Context, docs *rest.Documents[*signing.Intake]
 	return rest.File{Content: result, Name: raisedName(view.VisitorOf(ctx).Words, signed.name), Type: "application/octet-stream"}, nil
 }
 
-// raiseOrder finds the signed file among those of a form; the other one is its document.
+// raiseOrder finds the signed file of a form. The other file is its document.
 func (a *API) raiseOrder(ctx context.Context, files []sent) (signed *sent, o *signing.RaiseOrder, err error) {
 	if len(files) == 0 {
 		return nil, nil, fault.New(fault.ContentRequired, "choose the signed file")

@@ -349,7 +349,7 @@ func (a *API) signedVersion(ctx context.Context, files []sent, at, password stri
 // maxContained is how many files of a container the page offers.
 const maxContained = 200
 
-// takenOut returns a file of a container. at is the place of the container and that of the file in it.
+// takenOut returns a file of a container. at has the place of the container, and the place of the file in it.
 func (a *API) takenOut(ctx context.Context, files []sent, at string) (rest.File, error) {
 	gone := fault.New(fault.InvalidParameters, "choose the container again")
 	of, which, _ := strings.Cut(at, ".")
