@@ -3,6 +3,8 @@
 package asic_test
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -67,6 +69,14 @@ func TestChanged(t *testing.T) {
 		if r, err := strictly(root, sigtest.Zip(content(name, "third"), ""), ""); err != nil || r.Verdict() != sig.Failed {
 			t.Errorf("%s, which is not covered, passes the strict check: %v, %v", name, r, err)
 		}
+	}
+	// Notes do not crowd out what fails.
+	crowd := content("META-INF/signature2.p7s", "none")
+	for i := range 150 {
+		crowd = append(crowd, sigtest.ZipEntry{Name: fmt.Sprintf("META-INF/evidencerecord%d.ers", i), Content: "x"})
+	}
+	if r := verified(t, root, sigtest.Zip(crowd, "")); r.Verdict() != sig.Failed || !slices.Contains(sigtest.Codes(r), "signature-malformed") {
+		t.Errorf("a second signature that is nothing, beside 150 notes: %s", describe(r))
 	}
 	for expect, want := range map[string]sig.Verdict{"a.txt": sig.Passed, "c.txt": sig.Failed, "d.txt": sig.Failed} {
 		if r, err := strictly(root, sigtest.Zip(content("c.txt", "third"), ""), expect); err != nil || r.Verdict() != want {

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
 
 	"tamga/pki/suite"
 	"tamga/sig"
@@ -20,17 +21,19 @@ type manifest struct {
 	uri   string // that names it
 	list  []listed
 	flaw  string // why the list cannot be read, "" if it can
+
+	archive bool          // it is an ASiCArchiveManifest
+	hashes  []*suite.Hash // of the list, each once
 }
 
 // listed is one entry of a list.
 type listed struct {
-	uri      string
-	file     *file // nil: it is missing
-	why      string
-	hash     *suite.Hash // nil: unknown
-	named    string      // the algorithm as written
-	sum      []byte
-	rootfile bool
+	uri   string
+	file  *file // nil: it is missing
+	why   string
+	hash  *suite.Hash // nil: unknown
+	named string      // the algorithm as written
+	sum   []byte
 }
 
 // manifestReader reads the lists of a container.
@@ -85,6 +88,9 @@ func (r *manifestReader) parse(t *xmltree.Tree, m *manifest) string {
 		}
 		seen[one.file] = true
 		m.list = append(m.list, one)
+		if one.hash != nil && !slices.Contains(m.hashes, one.hash) {
+			m.hashes = append(m.hashes, one.hash)
+		}
 		return flaw
 	}
 	for c := range t.Elements(root) {
@@ -126,8 +132,6 @@ func (r *manifestReader) entry(t *xmltree.Tree, n xmltree.Node) (l listed, flaw 
 	if l.uri, given = t.Get(n, "URI"); !given {
 		return l, "a DataObjectReference has no URI"
 	}
-	root, _ := t.Get(n, "Rootfile")
-	l.rootfile = root == "true" || root == "1"
 	l.file, l.why = r.of.find(l.uri)
 	method, value := t.Child(n, nsDS, "DigestMethod"), t.Child(n, nsDS, "DigestValue")
 	if method == xmltree.None || value == xmltree.None {

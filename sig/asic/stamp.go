@@ -18,9 +18,6 @@ import (
 	"tamga/sig/cades"
 )
 
-// levelDocumentStamp is the level of a time stamp among the signatures, as in PDF.
-const levelDocumentStamp = "DocTimeStamp"
-
 // stamped is the result of one entry with a time stamp.
 type stamped struct {
 	out    sig.Signature
@@ -72,7 +69,7 @@ func (v *verifier) stamps() (alone []stamped, err error) {
 
 // stamp checks one time stamp. It returns nil for one that belongs to signatures.
 func (v *verifier) stamp(f *file, token *tsp.Token) (*stamped, error) {
-	s := &stamped{out: sig.Signature{Level: levelDocumentStamp, BestTime: v.check.At, Index: slices.Index(v.of.stamps, f)}}
+	s := &stamped{out: sig.Signature{Level: sig.LevelDocumentStamp, BestTime: v.check.At, Index: slices.Index(v.of.stamps, f)}}
 	var all []*file // what the time stamp covers unchanged
 	var digest func(h *suite.Hash) (suite.Digest, error)
 	archive, ofArchive := false, false // it belongs to signatures; its list is one of an archive time stamp
@@ -92,14 +89,15 @@ func (v *verifier) stamp(f *file, token *tsp.Token) (*stamped, error) {
 		for i := range m.list {
 			archive = archive || m.list[i].file != nil && m.list[i].file.signs
 		}
-		if slices.Contains(v.archives, m) {
+		if m.archive {
 			// What else the container has is judged without a time stamp over something else.
 			ofArchive = true
 			for _, f := range findings {
-				if f.Indication = ""; f.Code != sig.CodeWeak {
+				f.Indication = ""
+				if f.Code != sig.CodeWeak {
 					f.Code = codeArchive
 				}
-				v.report.Findings = append(v.report.Findings, f)
+				v.note(f)
 			}
 		} else {
 			archive = false
@@ -138,7 +136,7 @@ func (v *verifier) stamp(f *file, token *tsp.Token) (*stamped, error) {
 	}
 	over := overStamp{ts, lapsed, v.at(f).At}
 	if ofArchive && !archive && !ts.Holds() && !lapsed {
-		v.report.Findings = append(v.report.Findings, sig.StampLeftOut(codeArchive, brokenBy(ts.Findings)))
+		v.note(sig.StampLeftOut(codeArchive, brokenBy(ts.Findings)))
 		return nil, nil
 	}
 	if archive {

@@ -74,8 +74,7 @@ type verifier struct {
 	report *sig.Report
 	left   int // entries with signatures that may still be checked
 
-	manifests, archives []*manifest
-	by                  map[*file][]*manifest // the lists that name a signature or a time stamp as theirs
+	by map[*file][]*manifest // the lists that name a signature or a time stamp as theirs
 	// proved is when an entry is proved to have existed, archived are the archive time stamps that cover it. chained
 	// are the entries that such a time stamp covers which is valid, or was when it was made: time stamps of theirs are
 	// judged at the proved time, and not at their own (decision 0063).
@@ -85,8 +84,17 @@ type verifier struct {
 }
 
 func (v *verifier) tell(code string, fatal bool, format string, args ...any) {
-	if len(v.report.Findings) < maxFindings {
-		v.report.Findings = append(v.report.Findings, finding(code, fatal, format, args...))
+	v.note(finding(code, fatal, format, args...))
+}
+
+// note adds a finding about the container, as long as there is place. Notes leave place for findings that decide.
+func (v *verifier) note(f sig.Finding) {
+	most := maxFindings
+	if f.Indication != "" {
+		most *= 2
+	}
+	if len(v.report.Findings) < most {
+		v.report.Findings = append(v.report.Findings, f)
 	}
 }
 
@@ -138,9 +146,8 @@ func (v *verifier) lists() error {
 	read := 0
 	for _, group := range []struct {
 		from    []*file
-		to      *[]*manifest
 		archive bool
-	}{{v.of.manifests, &v.manifests, false}, {v.of.archives, &v.archives, true}} {
+	}{{v.of.manifests, false}, {v.of.archives, true}} {
 		for _, f := range group.from {
 			if read++; read > maxManifests {
 				v.tell(codeMany, true, "the container has more than %d lists of files; the others were not read", maxManifests)
@@ -150,17 +157,16 @@ func (v *verifier) lists() error {
 			if err != nil {
 				return err
 			}
+			m.archive = group.archive
 			switch {
 			case m.flaw != "":
 				// Without an archive time stamp a signature is judged by what else it has.
 				v.tell(codeManifest, !group.archive, "the list %s cannot be used: %s", quote(f.Name), m.flaw)
-				continue
 			case m.signs == nil:
 				v.tell(codeGone, !group.archive, "the list %s names the signature %s, which is missing", quote(f.Name), quote(m.uri))
 			default:
 				v.by[m.signs] = append(v.by[m.signs], m)
 			}
-			*group.to = append(*group.to, m)
 		}
 	}
 	return nil
@@ -174,10 +180,13 @@ func (v *verifier) take(f *file) bool {
 	return v.left >= 0
 }
 
+// findingSize is the memory of a finding besides its text, which signatures of an entry share.
+const findingSize = 112
+
 // add adds the result of one signature, and the finding that it does not cover all files.
 func (v *verifier) add(out sig.Signature, covers []*file) {
 	// Memory and time grow with signatures times files.
-	if v.of.budget.Spend(20*int64(len(covers)+len(v.shown))) != nil || v.of.budget.Hold(16*int64(len(covers))) != nil {
+	if v.of.budget.Spend(20*int64(len(covers)+len(v.shown))) != nil || v.of.budget.Hold(16*int64(len(covers))+findingSize*int64(len(out.Findings))) != nil {
 		return // verify returns this error
 	}
 	out.Index = len(v.report.Signatures)
@@ -260,7 +269,7 @@ func (v *verifier) message(f *file) error {
 	var findings []sig.Finding
 	var m *manifest
 	what := ""
-	named := slices.DeleteFunc(slices.Clone(v.by[f]), func(m *manifest) bool { return slices.Contains(v.archives, m) })
+	named := slices.DeleteFunc(slices.Clone(v.by[f]), func(m *manifest) bool { return m.archive })
 	switch {
 	case len(named) == 1:
 		m = named[0]
@@ -344,11 +353,7 @@ func (v *verifier) signed(check *sig.Check) (*file, error) {
 // weak returns the findings about hash functions of a list that were weak when a signature of it is proved to have
 // existed.
 func (m *manifest) weak(by time.Time) (findings []sig.Finding) {
-	for i := range m.list {
-		h := m.list[i].hash
-		if h == nil || slices.ContainsFunc(m.list[:i], func(l listed) bool { return l.hash == h }) {
-			continue
-		}
+	for _, h := range m.hashes {
 		if f, weak := sig.WeakHash(h, by); weak {
 			findings = append(findings, f)
 		}
@@ -402,9 +407,7 @@ func (v *verifier) unreadable(f *file, err error) error {
 func (v *verifier) inner(f *file, report *sig.Report) {
 	for _, one := range report.Findings {
 		one.Text = f.Name + ": " + one.Text
-		if len(v.report.Findings) < maxFindings {
-			v.report.Findings = append(v.report.Findings, one)
-		}
+		v.note(one)
 	}
 }
 
