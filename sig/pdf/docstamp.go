@@ -65,7 +65,6 @@ func (v *verifier) stamps() {
 func (v *verifier) stampWasGood(s *signature) bool {
 	if s.stamp.good == nil {
 		check := v.checkOf(s)
-		check.At = v.check.At
 		// Without anchors, as when signatures are raised, every one counts.
 		good := len(check.Roots) == 0 || check.StampWasGood(v.ctx, s.stamp.token, s.stamp.signer, cades.Carried(s.stamp.token.Message))
 		s.stamp.good = &good

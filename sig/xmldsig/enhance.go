@@ -262,10 +262,11 @@ func (e *enhancement) raise(chosen []int, to sig.Level) error {
 	}
 	for _, i := range chosen {
 		one := e.all[i]
-		if last := len(one.stamps) - 1; last < 0 || one.stamps[last].err != nil {
+		n := len(one.stamps)
+		if n == 0 || one.stamps[n-1].err != nil {
 			return fmt.Errorf("xmldsig: the result cannot be verified again: %v", one.out.Findings)
 		}
-		if last := one.stamps[len(one.stamps)-1]; len(e.job.Roots) > 0 && !one.counts(last) && last.token != nil {
+		if len(e.job.Roots) > 0 && !one.counts(one.stamps[n-1]) {
 			return errUntrustedStamp
 		}
 	}

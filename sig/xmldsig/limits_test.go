@@ -49,6 +49,12 @@ func TestWork(t *testing.T) {
 	if len(r.Signatures) != 64 || !hasCode(r.Findings, "too-many-signatures") || r.Passed() {
 		t.Errorf("%d signatures judged: %v", len(r.Signatures), r.Findings)
 	}
+	// References to files count as others do where there are no files.
+	beside := strings.Replace(strings.ReplaceAll(reference, `URI=""`, `URI="file.txt"`), "<DigestValue/>", "<DigestValue>AAAA</DigestValue>", 1)
+	r = verify(t, []byte("<d>"+strings.Replace(copied, "</SignedInfo>", strings.Repeat(beside, 200)+"</SignedInfo>", 1)+"</d>"), root)
+	if !hasCode(r.Signatures[0].Findings, "too-much-work") || len(r.Signatures[0].Findings) > 10 {
+		t.Errorf("200 references to files: %d findings, %.300v", len(r.Signatures[0].Findings), r.Signatures[0].Findings)
+	}
 	// Of very many certificates only the first ones are read.
 	crowded := strings.Replace(filled, "<X509Data>", "<X509Data>"+strings.Repeat("<X509Certificate>AAAA</X509Certificate>", 100), 1)
 	if codes := sigtest.Codes(verify(t, []byte(crowded), root)); len(codes) != 1 || codes[0] != "certificate-missing" {

@@ -124,8 +124,8 @@ func (s *signature) readInfo() error {
 			inside++
 		}
 	}
-	if most := maxReferences; inside > most || len(children) > most+maxFiles {
-		return flawAt(t, s.info, codeWork, "SignedInfo has %d references, at most %d and %d to files expected", len(children), most, maxFiles)
+	if inside > maxReferences || len(children) > maxReferences+maxFiles {
+		return flawAt(t, s.info, codeWork, "SignedInfo has %d references, at most %d and %d to files expected", len(children), maxReferences, maxFiles)
 	}
 	for _, c := range children {
 		if !t.Is(c, nsDS, "Reference") {

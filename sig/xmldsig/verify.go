@@ -201,6 +201,10 @@ func (v *verification) judgeItself() error {
 
 // references checks the signed data and describes it.
 func (v *verification) references() error {
+	if n := len(v.sig.refs); v.files == nil && n > maxReferences { // readSignature does not know whether there are files
+		v.flaw(flawAt(v.tree, v.sig.info, codeWork, "SignedInfo has %d references, at most %d expected", n, maxReferences))
+		return nil
+	}
 	var covers coverage
 	for _, r := range v.sig.refs {
 		if err := v.budget().Err(); err != nil {

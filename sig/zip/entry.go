@@ -18,13 +18,10 @@ import (
 // Errors of its ReadAt: *Error, and wrapped errors of the budget of Open and of the source.
 func (a *Archive) Reader(e *Entry) Source {
 	if e.Method == Store {
-		return stored{io.NewSectionReader(a.source, e.Data, e.Size)}
+		return io.NewSectionReader(a.source, e.Data, e.Size)
 	}
 	return &inflated{archive: a, entry: e}
 }
-
-// stored is the content of an entry that is not compressed.
-type stored struct{ *io.SectionReader }
 
 // inflated is the content of a compressed entry.
 type inflated struct {
