@@ -189,8 +189,9 @@ func (s *state) read() {
 	list, _, err := s.services.TrustList.Info(ctx)
 	if err != nil {
 		s.services.log.Warn("reading the date of the list of authorities for metrics", "error", err)
+	} else {
+		s.trustList = list.Date
 	}
-	s.trustList = list.Date
 	ends, err := s.services.Authority.Ends(ctx)
 	if err != nil {
 		s.services.log.Warn("reading the certificates of the authorities for metrics", "error", err)

@@ -19,8 +19,8 @@ const (
 	codeAtSigning = "advanced-at-signed" // not accredited when the signature was made
 )
 
-// old is the age from which on a list is called old.
-const old = 30 * 24 * time.Hour
+// Old is the age from which on a list is called old.
+const Old = 30 * 24 * time.Hour
 
 // Qualify sets Quality of each signature of a report that passed, of countersignatures too. Of others and of time stamps of
 // the document nothing is said. checked is the time for which the signatures were checked.
@@ -40,7 +40,7 @@ func (l *List) qualify(list []sig.Signature, checked time.Time) {
 		if basis == sig.TimeProven {
 			needed = at
 		}
-		q.Old = needed.Sub(l.Date) > old
+		q.Old = needed.Sub(l.Date) > Old
 		s.Quality = &q
 	}
 }
@@ -51,15 +51,15 @@ func (l *List) quality(path []*x509gost.Certificate, signed time.Time) (q sig.Qu
 		q.Code, q.Text = codeNoPath, "advanced, not qualified: the signer's certificate is itself trusted, and no authority issued it"
 		return q
 	}
-	places := l.issuers[IssuerOf(path[1])]
-	if len(places) == 0 {
+	holders := l.issuers[IssuerOf(path[1])]
+	if len(holders) == 0 {
 		q.Code, q.Text = codeUnlisted, fmt.Sprintf("advanced, not qualified: %s is not in the list of accredited authorities of %s", path[1].Subject.String(), Day(l.Date))
 		return q
 	}
 	// A key may be in the list several times: the powers of an authority may have been transferred, together with its keys.
-	for n, p := range places {
-		a := &l.Authorities[p.authority]
-		issuer, code, text := l.judge(a, places, path[0].NotBefore, signed)
+	for n, p := range holders {
+		a := &l.Authorities[p]
+		issuer, code, text := l.judge(a, holders, path[0].NotBefore, signed)
 		if n == 0 || code == codeQualified {
 			q.Authority, q.INN, q.Number, q.Code, q.Text = issuer.Name, issuer.INN, issuer.Number, code, text
 		}
@@ -72,12 +72,12 @@ func (l *List) quality(path []*x509gost.Certificate, signed time.Time) (q sig.Qu
 }
 
 // judge judges a key that authority a held first, for a certificate and a signature of two moments.
-func (l *List) judge(a *Authority, places []place, issued, signed time.Time) (issuer *Authority, code, text string) {
-	issuer = l.holder(a, places, issued)
+func (l *List) judge(a *Authority, holders []int, issued, signed time.Time) (issuer *Authority, code, text string) {
+	issuer = l.holder(a, holders, issued)
 	if s, known := issuer.StatusAt(issued); !s.Accredited() {
 		return issuer, codeAtIssue, fmt.Sprintf("advanced, not qualified: %s was not accredited when it issued the certificate (%s): %s", issuer.Name, Day(issued), described(s, known))
 	}
-	keeper := l.holder(a, places, signed)
+	keeper := l.holder(a, holders, signed)
 	if s, known := keeper.StatusAt(signed); !s.Accredited() {
 		return issuer, codeAtSigning, fmt.Sprintf("advanced, not qualified: %s was not accredited when the signature was made (%s): %s", keeper.Name, Day(signed), described(s, known))
 	}
@@ -86,16 +86,16 @@ func (l *List) judge(a *Authority, places []place, issued, signed time.Time) (is
 
 // holder returns who held a key of authority a at a time: a itself or, once the accreditation of a had ended for good and
 // if its powers were transferred, the authority that has them and the key. Who received a key did not hold it before.
-func (l *List) holder(a *Authority, places []place, at time.Time) *Authority {
-	for _, p := range places { // a received it
-		from := &l.Authorities[p.authority]
+func (l *List) holder(a *Authority, holders []int, at time.Time) *Authority {
+	for _, p := range holders { // a received it
+		from := &l.Authorities[p]
 		if from != a && from.Transferred != "" && from.Transferred == a.OGRN && !from.endedBy(at) {
 			return from
 		}
 	}
 	if a.Transferred != "" && a.endedBy(at) {
-		for _, p := range places {
-			if heir := &l.Authorities[p.authority]; heir != a && heir.OGRN == a.Transferred {
+		for _, p := range holders {
+			if heir := &l.Authorities[p]; heir != a && heir.OGRN == a.Transferred {
 				return heir
 			}
 		}

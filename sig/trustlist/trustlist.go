@@ -48,7 +48,7 @@ type List struct {
 	// Unread counts certificates that are no DER of a certificate. They match nothing.
 	Unread int
 
-	issuers map[issuerID][]place
+	issuers map[Issuer][]int // positions in Authorities, each once
 }
 
 // Authority is one accredited authority, or one that was.
@@ -93,11 +93,6 @@ type Key struct {
 // certificates of one key have the same.
 type Issuer [sha256.Size]byte
 
-type issuerID = Issuer
-
-// place is a key in List.Authorities.
-type place struct{ authority, key int }
-
 // IssuerOf returns the identity of the authority that a certificate is of.
 func IssuerOf(c *x509gost.Certificate) Issuer {
 	h := sha256.New()
@@ -124,12 +119,12 @@ func Read(ctx context.Context, document io.ReadSeeker, signers ...*x509gost.Cert
 
 // index makes the search by issuers.
 func (l *List) index() {
-	l.issuers = map[issuerID][]place{}
+	l.issuers = map[Issuer][]int{}
 	for i := range l.Authorities {
-		for j, k := range l.Authorities[i].Keys {
+		for _, k := range l.Authorities[i].Keys {
 			for _, id := range k.Issuers {
-				if p := (place{i, j}); !slices.Contains(l.issuers[id], p) {
-					l.issuers[id] = append(l.issuers[id], p)
+				if !slices.Contains(l.issuers[id], i) {
+					l.issuers[id] = append(l.issuers[id], i)
 				}
 			}
 		}

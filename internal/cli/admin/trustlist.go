@@ -9,7 +9,6 @@ import (
 
 	"tamga/internal/app"
 	"tamga/internal/cli"
-	"tamga/internal/domain/accreditation"
 	"tamga/sig/trustlist"
 )
 
@@ -82,7 +81,7 @@ func (l *trustListShow) Run(c *cli.Console) error {
 			return l.From.Answer(c, struct{}{}, "%s", c.Text("There is no list: import it with tamga trust-list import FILE.\n"))
 		}
 		text := c.Text("Version %d of %s, imported on %s.\n", info.Version, trustlist.Day(info.Date), trustlist.Day(info.ImportedAt))
-		if age := s.DB.Now().Sub(info.Date); age > accreditation.Old {
+		if age := s.DB.Now().Sub(info.Date); age > trustlist.Old {
 			text += c.Text("It is %d days old: import a new one.\n", int(age.Hours()/24))
 		}
 		return l.From.Answer(c, trustListJSON{Version: info.Version, Date: info.Date, ImportedAt: &info.ImportedAt, CheckedAt: &info.CheckedAt}, "%s", text)

@@ -6,7 +6,6 @@ import (
 	"context"
 
 	"tamga/internal/cli"
-	"tamga/internal/domain/accreditation"
 	"tamga/sig/trustlist"
 )
 
@@ -20,7 +19,7 @@ func (e *examination) trustList(ctx context.Context, name cli.Word) {
 	case !found && len(e.conf.TrustList.SignerFiles) == 0: // the installation does without one
 	case !found:
 		e.warn(name, remedy, "trust_list is set, but there is no list: reports do not say which signatures are qualified")
-	case e.services.DB.Now().Sub(info.Date) > accreditation.Old:
+	case e.services.DB.Now().Sub(info.Date) > trustlist.Old:
 		e.warn(name, remedy, "the list of accredited authorities is of %s", trustlist.Day(info.Date))
 	default:
 		e.ok(name, "the list of accredited authorities is of %s", trustlist.Day(info.Date))

@@ -136,7 +136,8 @@ func (v *Command) runFolders(c *cli.Console, known sig.Formats, common *Common) 
 // eachFile calls do for each file of the arguments and below folders, until do returns false.
 func (v *Command) eachFile(do func(file string, err error) bool) {
 	for _, name := range v.Files {
-		err := filepath.WalkDir(name, func(path string, entry fs.DirEntry, err error) error {
+		stopped := false
+		_ = filepath.WalkDir(name, func(path string, entry fs.DirEntry, err error) error {
 			if err == nil && !entry.Type().IsRegular() {
 				if path == name && !entry.IsDir() {
 					err = fmt.Errorf("%s is no file and no folder", name)
@@ -144,21 +145,21 @@ func (v *Command) eachFile(do func(file string, err error) bool) {
 					return nil
 				}
 			}
-			if !do(path, err) {
+			if stopped = !do(path, err); stopped {
 				return fs.SkipAll
 			}
-			return nil
+			return nil // do has the errors
 		})
-		if err != nil && !do(name, err) {
+		if stopped {
 			return
 		}
 	}
 }
 
-// printError prints the error of a file of a folder.
+// printError prints the error of a file.
 func (v *Command) printError(c *cli.Console, file string, err error) {
 	if v.JSON {
-		if err := writeJSON(c.Stdout, UnknownVerdict{File: file, Verdict: "unreadable", Error: err.Error()}); err != nil {
+		if err := writeJSON(c.Stdout, UnknownVerdict{File: display(file), Verdict: "unreadable", Error: err.Error()}); err != nil {
 			complain(c, err)
 		}
 		return

@@ -65,26 +65,9 @@ type signatureReport struct {
 	TimeStamps     []timeStampReport   `json:"time_stamps,omitempty"`
 	Signer         *certificateReport  `json:"signer,omitempty"`
 	Chain          []certificateReport `json:"chain,omitempty"`   // signer first, trusted root last
-	Quality        *qualityReport      `json:"quality,omitempty"` // with --trust-list
+	Quality        *sign.QualityJSON   `json:"quality,omitempty"` // with --trust-list
 	Findings       []findingReport     `json:"findings,omitempty"`
 	Countersigners []signatureReport   `json:"countersignatures,omitempty"` // count in the verdict
-}
-
-// qualityReport is what a list of accredited authorities says about a signature.
-type qualityReport struct {
-	Qualified bool   `json:"qualified"`
-	Code      string `json:"code"` // qualified, advanced-no-issuer, advanced-unlisted, advanced-at-issue or advanced-at-signed
-	Text      string `json:"text"`
-	// The authority of the list that issued the certificate.
-	Authority string `json:"authority,omitempty"`
-	INN       string `json:"inn,omitempty"`
-	Number    string `json:"registry_number,omitempty"`
-	// At is when the signature was made, by a time stamp (basis stamp), by the signer's word (claim), or it is not known and
-	// At is the time of the check (check).
-	At       time.Time `json:"at"`
-	Basis    string    `json:"basis"`
-	ListDate time.Time `json:"list_date"`
-	Old      bool      `json:"list_old"` // the list was older than 30 days then
 }
 
 // timeStampReport is one time stamp of a signature.
@@ -151,10 +134,7 @@ func signatureReports(signatures []sig.Signature) []signatureReport {
 		one := signatureReport{
 			Index: s.Index, Verdict: s.Verdict().String(), Headlines: s.Headlines(),
 			SignatureHolds: s.Holds(), Trusted: s.Trusted(),
-			Level: s.Level, Covers: s.Covers, Findings: findingReports(s.Findings),
-		}
-		if q := s.Quality; q != nil {
-			one.Quality = &qualityReport{q.Qualified, q.Code, q.Text, q.Authority, q.INN, q.Number, q.At.UTC(), q.Basis.String(), q.ListDate, q.Old}
+			Level: s.Level, Covers: s.Covers, Quality: sign.QualityOf(s.Quality), Findings: findingReports(s.Findings),
 		}
 		if s.Scheme != nil {
 			one.Suite, one.Hash = suiteOf(s), s.Scheme.Hash.Name
@@ -427,7 +407,7 @@ func (p *printer) text(f findingReport) string {
 }
 
 // quality returns what the list of authorities says, for people. It is text for English, see text.
-func (p *printer) quality(q *qualityReport) string {
+func (p *printer) quality(q *sign.QualityJSON) string {
 	text := q.Text
 	if p.console.Words != nil {
 		text = sign.Quality(p.console.Language, q.Code) + ": " + text

@@ -100,11 +100,7 @@ func (v *Command) one(c *cli.Console, known sig.Formats, common *Common, wrong e
 		r, err = v.Judge(c, known, common, file)
 	}
 	if err != nil {
-		if v.JSON {
-			writeJSON(c.Stdout, UnknownVerdict{File: display(file), Verdict: "unreadable", Error: err.Error()})
-		} else {
-			complain(c, err)
-		}
+		v.printError(c, file, err)
 		return ExitUnreadable
 	}
 	if v.JSON {
@@ -173,6 +169,13 @@ func (v *Command) Common(c *cli.Console) (*Common, error) {
 	}
 	if common.list, err = v.trustList(c); err != nil {
 		return nil, err
+	}
+	if v.PasswordFile != "" {
+		password, err := files.ReadSecret(v.PasswordFile, "--password-file")
+		if err != nil {
+			return nil, err
+		}
+		common.check.Password = []byte(password)
 	}
 	if v.Cert != "" {
 		certs, err := files.Certificates(v.Cert)
@@ -284,13 +287,6 @@ func (v *Command) Judge(c *cli.Console, known sig.Formats, common *Common, file 
 // verify calls the format. It asks for the password of an encrypted document only after the format has
 // reported that it needs one.
 func (v *Command) verify(c *cli.Console, format sig.Described, check *sig.Check, bar *cli.Progress, file string, asks bool) (*sig.Report, error) {
-	if v.PasswordFile != "" {
-		password, err := files.ReadSecret(v.PasswordFile, "--password-file")
-		if err != nil {
-			return nil, err
-		}
-		check.Password = []byte(password)
-	}
 	bar.Stage(c.Text("checking"), -1)
 	report, err := format.Verify(c.Context, check)
 	var params *sig.ErrParams

@@ -9,7 +9,6 @@ import (
 	"compress/gzip"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -24,8 +23,6 @@ import (
 const (
 	// fresh is how long a process uses the list that it has without looking for a newer one.
 	fresh = time.Minute
-	// Old is the age of a list from which on verdicts, doctor and metrics say that it is old.
-	Old = 30 * 24 * time.Hour
 	// mostStored limits the stored list after decompression.
 	mostStored = 64 << 20
 )
@@ -253,8 +250,7 @@ func (s *Service) Refresh(ctx context.Context) error {
 	}
 	defer done()
 	_, err = s.Import(ctx, document, false)
-	var refused *fault.Error
-	if errors.As(err, &refused) {
+	if _, refused := fault.As(err); refused {
 		return fmt.Errorf("the list of authorities that was fetched is refused, the stored one stays: %w", err)
 	}
 	return err

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/signing"
 	"tamga/internal/web/pages/view"
 	"tamga/internal/web/rest"
 )
@@ -275,29 +276,17 @@ func (r *report) json() ([]byte, error) {
 		NotAfter  time.Time `json:"not_after"`
 		DER       []byte    `json:"certificate"`
 	}
-	type quality struct {
-		Qualified bool      `json:"qualified"`
-		Code      string    `json:"code"`
-		Text      string    `json:"text"`
-		Authority string    `json:"authority,omitempty"`
-		INN       string    `json:"inn,omitempty"`
-		Number    string    `json:"registry_number,omitempty"`
-		At        time.Time `json:"at"`
-		Basis     string    `json:"basis"`
-		ListDate  time.Time `json:"list_date"`
-		Old       bool      `json:"list_old"`
-	}
 	type signature struct {
-		Number      string     `json:"number"`
-		Verdict     string     `json:"verdict"`
-		Level       string     `json:"level,omitempty"`
-		Algorithm   string     `json:"algorithm,omitempty"`
-		Covers      string     `json:"covers,omitempty"`
-		ClaimedTime *time.Time `json:"claimed_time,omitempty"`
-		StampedTime *time.Time `json:"stamped_time,omitempty"`
-		Signer      *signer    `json:"signer,omitempty"`
-		Quality     *quality   `json:"quality,omitempty"`
-		Findings    []finding  `json:"findings"`
+		Number      string       `json:"number"`
+		Verdict     string       `json:"verdict"`
+		Level       string       `json:"level,omitempty"`
+		Algorithm   string       `json:"algorithm,omitempty"`
+		Covers      string       `json:"covers,omitempty"`
+		ClaimedTime *time.Time   `json:"claimed_time,omitempty"`
+		StampedTime *time.Time   `json:"stamped_time,omitempty"`
+		Signer      *signer      `json:"signer,omitempty"`
+		Quality     *QualityJSON `json:"quality,omitempty"`
+		Findings    []finding    `json:"findings"`
 	}
 	optional := func(t time.Time) *time.Time {
 		if t.IsZero() {
@@ -319,13 +308,10 @@ func (r *report) json() ([]byte, error) {
 	for _, s := range r.Signatures {
 		one := signature{
 			Number: s.Number, Verdict: s.Verdict, Level: s.Level, Algorithm: s.Algorithm, Covers: s.Covers,
-			ClaimedTime: optional(s.ClaimedTime), StampedTime: optional(s.StampedTime), Findings: []finding{},
+			ClaimedTime: optional(s.ClaimedTime), StampedTime: optional(s.StampedTime), Quality: QualityOf(s.Quality), Findings: []finding{},
 		}
 		if c := s.Signer; c != nil {
 			one.Signer = &signer{Subject: c.Subject, Issuer: c.Issuer, Serial: c.Serial, NotBefore: c.NotBefore, NotAfter: c.NotAfter, DER: c.DER}
-		}
-		if q := s.Quality; q != nil {
-			one.Quality = &quality{q.Qualified, q.Code, q.Text, q.Authority, q.INN, q.Number, q.At.UTC(), q.Basis.String(), q.ListDate, q.Old}
 		}
 		for _, f := range s.Findings {
 			one.Findings = append(one.Findings, finding{Indication: f.Indication, Code: f.Code, Text: f.Text})
@@ -333,6 +319,34 @@ func (r *report) json() ([]byte, error) {
 		out.Signatures = append(out.Signatures, one)
 	}
 	return json.MarshalIndent(out, "", "  ")
+}
+
+// QualityJSON is what a list of accredited authorities says about a signature, as reports of commands and pages have it.
+type QualityJSON struct {
+	Qualified bool   `json:"qualified"`
+	Code      string `json:"code"` // qualified, advanced-no-issuer, advanced-unlisted, advanced-at-issue or advanced-at-signed
+	Text      string `json:"text"`
+	// The authority of the list that issued the certificate.
+	Authority string `json:"authority,omitempty"`
+	INN       string `json:"inn,omitempty"`
+	Number    string `json:"registry_number,omitempty"`
+	// At is when the signature was made, by a time stamp (basis stamp), by the signer's word (claim), or it is not known and
+	// At is the time of the check (check).
+	At       time.Time `json:"at"`
+	Basis    string    `json:"basis"`
+	ListDate time.Time `json:"list_date"`
+	Old      bool      `json:"list_old"` // the list was older than 30 days then
+}
+
+// QualityOf returns a quality for a report in JSON, nil for nil.
+func QualityOf(q *signing.Quality) *QualityJSON {
+	if q == nil {
+		return nil
+	}
+	return &QualityJSON{
+		Qualified: q.Qualified, Code: q.Code, Text: q.Text, Authority: q.Authority, INN: q.INN, Number: q.Number,
+		At: q.At.UTC(), Basis: q.Basis.String(), ListDate: q.ListDate, Old: q.Old,
+	}
 }
 
 // Quality returns what a list of accredited authorities says by a code of sig.Quality, in a language of the pages, for
