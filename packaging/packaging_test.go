@@ -481,7 +481,7 @@ func TestDebianPackage(t *testing.T) {
 	for _, script := range []string{"postinst", "prerm", "postrm", "tamga-admin", "refresh-secrets"} {
 		output(t, "sh", "-n", "debian/"+script)
 	}
-	lint(t, deb)
+	t.Run("lintian", func(t *testing.T) { lint(t, deb) })
 }
 
 // TestMaintainer makes a package whose maintainer has characters that mean something to sed.
@@ -613,7 +613,7 @@ func TestRelease(t *testing.T) {
 		t.Errorf("the version is %q, want %q", version, want)
 	}
 	deb := one + "/tamga_1.2.3_amd64.deb"
-	lint(t, deb)
+	t.Run("lintian", func(t *testing.T) { lint(t, deb) })
 	if files := output(t, "dpkg-deb", "--contents", deb); !strings.Contains(files, " ./usr/share/man/man1/tamga-sign.1.gz\n") || !strings.Contains(files, " ./usr/share/bash-completion/completions/tamga\n") {
 		t.Errorf("the package has no manual pages or no completion:\n%s", files)
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -48,17 +49,23 @@ func booted(t *testing.T, root string) (inside func(args ...string) (string, err
 	own := filepath.Join(groups, fmt.Sprint("tamga-test-", os.Getpid()))
 	t.Cleanup(func() {
 		// The processes are gone when their group can be removed.
+		tick := time.NewTicker(50 * time.Millisecond)
+		defer tick.Stop()
 		for range 100 {
 			if err := os.Remove(own); err == nil || os.IsNotExist(err) {
 				break
 			}
+			var inner []string
 			filepath.WalkDir(own, func(path string, e os.DirEntry, _ error) error {
 				if e != nil && e.IsDir() && path != own {
-					defer os.Remove(path)
+					inner = append(inner, path)
 				}
 				return nil
 			})
-			time.Sleep(50 * time.Millisecond)
+			for _, path := range slices.Backward(inner) {
+				os.Remove(path)
+			}
+			<-tick.C
 		}
 		syscall.Unmount(groups, syscall.MNT_DETACH)
 	})
@@ -94,12 +101,14 @@ func booted(t *testing.T, root string) (inside func(args ...string) (string, err
 		return string(out), err
 	}
 	state := ""
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
 	for range 600 {
 		out, _ := inside("systemctl", "is-system-running")
 		if state = strings.TrimSpace(out); state == "running" || state == "degraded" {
 			return inside
 		}
-		time.Sleep(100 * time.Millisecond)
+		<-tick.C
 	}
 	if os.Getenv("CI") == "true" {
 		t.Fatalf("systemd says %q:\n%s", state, log.String())

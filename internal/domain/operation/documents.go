@@ -226,8 +226,6 @@ func (noDocuments) Record(context.Context) error { return nil }
 // one result.
 const Together = 128
 
-const portion = Together
-
 // Opened is an open document of an operation.
 type Opened struct {
 	Document sig.Document
@@ -267,7 +265,7 @@ func (o *Order) Names(ctx context.Context) error {
 			nameless = append(nameless, i)
 		}
 	}
-	for part := range slices.Chunk(nameless, portion) {
+	for part := range slices.Chunk(nameless, Together) {
 		refs := make([]string, len(part))
 		for n, i := range part {
 			refs[n] = o.documents[i].OriginalRef
@@ -334,8 +332,8 @@ func (o *Order) Each(ctx context.Context, do func(from int, in []Opened) error) 
 		}
 		return do(from, in)
 	}
-	for from := 0; from < len(o.documents); from += portion {
-		if err := one(from, min(from+portion, len(o.documents))); err != nil {
+	for from := 0; from < len(o.documents); from += Together {
+		if err := one(from, min(from+Together, len(o.documents))); err != nil {
 			return err
 		}
 	}

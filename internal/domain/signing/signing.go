@@ -73,15 +73,10 @@ func filesOf(files []File, digested bool) (list []sig.File) {
 	return list
 }
 
-// checkFiles refuses too many files, and one without content: a file may be empty, but not missing.
+// checkFiles refuses too many files.
 func (s *Service) checkFiles(files []File) error {
 	if most := s.batchItems(); len(files) > most {
 		return fault.Newf(fault.InvalidParameters, "Files holds %d documents: send at most %d in one request", len(files), most)
-	}
-	for i, f := range files {
-		if f.Content == nil {
-			return fault.Newf(fault.ContentRequired, "Files[%d].Content is missing: send the document as Base64", i)
-		}
 	}
 	return nil
 }
