@@ -195,6 +195,9 @@ func (e *Enhance) one(c *cli.Console, bar *cli.Progress, j job, level sig.Level,
 			return nil, err
 		}
 	}
+	if e.Document != "" && about.Inspect == nil {
+		return nil, fmt.Errorf("--document is the document of a detached signature; in %s (%s) signatures are inside of it", j.name, about.Noun)
+	}
 	if path := e.documentOf(j.name, in.Document, &about); path != "" {
 		if o.original, err = cli.OpenDocument(path, bar); err != nil {
 			return nil, fmt.Errorf("--document: %w", err)

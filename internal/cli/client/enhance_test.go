@@ -105,6 +105,8 @@ func TestEnhanceRefuses(t *testing.T) {
 	signed := letter + ".sig"
 	office := filepath.Join(dir, "a.docx")
 	tamgatest.WriteFile(t, office, string(tamgatest.DOCXOf(t, 2000)))
+	inside := tamgatest.WriteFile(t, filepath.Join(dir, "a.xml"), "<a/>")
+	s.MustRun("sign", inside, "--type", "XMLDSig", "-o", inside, "--force", "--data", s.Dir)
 	ca := s.Path(s.Dev.CAPEM)
 	for name, c := range map[string]struct {
 		args []string
@@ -121,6 +123,7 @@ func TestEnhanceRefuses(t *testing.T) {
 		"-o with --in-place":  {[]string{signed, "--in-place", "-o", "x"}, "leave out -o"},
 		"one document of two": {[]string{signed, letter, "--document", letter}, "one by one"},
 		"another document":    {[]string{signed, "--document", office, "--tsa", s.Dev.TSPURL, "--ca", ca}, "OriginalDocument"},
+		"a document inside":   {[]string{inside, "--document", letter, "--tsa", s.Dev.TSPURL, "--ca", ca}, "signatures are inside of it"},
 		"a closed service":    {[]string{signed, "--tsa", "http://127.0.0.1:1/tsp", "--ca", ca}, "time stamp"},
 	} {
 		r := tamgatest.Run(t.Context(), "", append([]string{"enhance"}, c.args...)...)
@@ -128,7 +131,7 @@ func TestEnhanceRefuses(t *testing.T) {
 			t.Errorf("%s: %v %s", name, r.Failure, r.Err)
 		}
 	}
-	if names := tamgatest.Listing(t, dir); !slices.Equal(names, []string{"a.docx", "letter.txt", "letter.txt.sig"}) {
+	if names := tamgatest.Listing(t, dir); !slices.Equal(names, []string{"a.docx", "a.xml", "letter.txt", "letter.txt.sig"}) {
 		t.Errorf("left: %q", names)
 	}
 }

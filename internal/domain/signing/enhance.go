@@ -89,6 +89,9 @@ func (s *Service) Raise(ctx context.Context, who audit.Principal, o *RaiseOrder)
 	if !ok {
 		return nil, fault.Newf(fault.InvalidContent, "signatures of this kind (%s) have no higher levels", about.Noun)
 	}
+	if o.Original != nil && about.Inspect == nil {
+		return nil, fault.Newf(fault.InvalidParameters, "a document is chosen beside the signed file, but signatures of this kind (%s) are inside of their document: choose one file", about.Noun)
+	}
 	params := map[string]string{param: value, "TSPAddress": o.Service}
 	for _, p := range about.Params {
 		if p.Secret && o.Password != "" {
