@@ -19,6 +19,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"sync"
 	"time"
 
 	"tamga/internal/app/dev"
@@ -53,7 +54,10 @@ type client struct {
 	server string     // base_url without a final slash
 	idp    string     // idp_url without a final slash
 	grant  url.Values // the token request; nil if the token is given
-	token  string
+
+	mu    sync.Mutex // for the fields below, which fresh changes
+	token string
+	until time.Time // the end of a token that signIn got
 }
 
 // newClient reads the files that the flags name and asks for a missing password. It sends nothing to
@@ -147,6 +151,7 @@ func (cl *client) signIn(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, tokenTimeout)
 	defer cancel()
+	asked := time.Now()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, cl.idp+"/oauth/token", strings.NewReader(cl.grant.Encode()))
 	if err != nil {
 		return err
@@ -163,12 +168,31 @@ func (cl *client) signIn(ctx context.Context) error {
 	}
 	var answer struct {
 		AccessToken string `json:"access_token"`
+		ExpiresIn   int    `json:"expires_in"` // seconds
 	}
 	if err := json.NewDecoder(io.LimitReader(resp.Body, 1<<20)).Decode(&answer); err != nil || answer.AccessToken == "" {
 		return errors.New("the identity provider answered without a token; check --idp, for instance https://host/STS")
 	}
-	cl.token = answer.AccessToken
+	cl.token, cl.until = answer.AccessToken, asked.Add(time.Duration(answer.ExpiresIn)*time.Second)
 	return nil
+}
+
+// fresh gets another access token if the one of signIn ends within a minute. It is for work that may take longer than a token is
+// valid, and may be called from several goroutines, as do may.
+func (cl *client) fresh(ctx context.Context) error {
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
+	if cl.grant == nil || time.Until(cl.until) > time.Minute {
+		return nil
+	}
+	return cl.signIn(ctx)
+}
+
+// bearer returns the access token.
+func (cl *client) bearer() string {
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
+	return cl.token
 }
 
 // expectAbove is the size in bytes above which a request waits for "100 Continue" before it sends the
@@ -211,7 +235,7 @@ const (
 // do sends a request with the access token and returns the answer of a service. The caller closes it.
 func (cl *client) do(req *http.Request, service string) (*http.Response, error) {
 	req.Header.Set("Accept", "application/json")
-	req.Header.Set("Authorization", "Bearer "+cl.token)
+	req.Header.Set("Authorization", "Bearer "+cl.bearer())
 	resp, err := cl.http.Do(req)
 	if err != nil {
 		return nil, unreachable(service, err)

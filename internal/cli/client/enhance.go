@@ -30,15 +30,15 @@ import (
 
 // Enhance is the sub-command enhance. A running server raises signatures, or with --tsa this program.
 type Enhance struct {
-	Files []string `arg:"" name:"file" help:"Signed messages (CAdES), signed XML or PDF documents, by any program. - for standard input."`
+	Files []string `arg:"" name:"file" help:"Signed messages (CAdES), signed XML or PDF documents, by any program. - for standard input. Of a folder, all files with signatures in it and below it."`
 
 	Level    string `default:"A" placeholder:"LEVEL" help:"T: a time stamp. LT: also certificates and revocation data, so that the signature can be verified when its certificate has ended. A: also an archive time stamp over all of it; with a signature that has one, its renewal. XLT1 and LTA are other names of LT and A. Default: ${default}."`
 	Document string `placeholder:"FILE" help:"Document of a detached signature. Default for NAME.sig: NAME, if it exists. Without it the document is taken as it was signed."`
 
-	Output  string `short:"o" placeholder:"FILE" help:"Output file. Default: NAME.enhanced.pdf for NAME.pdf; standard output if FILE is -. The file appears only when it is complete."`
+	Output  string `short:"o" placeholder:"FILE" help:"Output file. Default: NAME.enhanced.pdf for NAME.pdf; standard output if FILE is -. The file appears only when it is complete. In a folder, files whose output is there already are left out, so that the same command goes on where it was stopped."`
 	InPlace bool   `help:"Replace FILE by the result. It is replaced at once and only when the result is complete."`
 	Force   bool   `help:"Overwrite the output file. Without this flag an existing file is not changed."`
-	JSON    bool   `name:"json" help:"Print JSON instead of text."`
+	JSON    bool   `name:"json" help:"Print JSON instead of text. Of folders, one line for each file."`
 
 	SignatureIndex *int   `group:"Signature:" placeholder:"N" help:"Index of the signature to raise, from 0. Default: all. Not for PDF, where all are raised."`
 	TSP            string `name:"tsp" group:"Signature:" placeholder:"URL" help:"Address of the time-stamp service that the server asks. Default: the first service of the server."`
@@ -51,6 +51,8 @@ type Enhance struct {
 	AllowNetwork []string `group:"Without a server:" sep:"none" placeholder:"NETWORK" help:"Network, address or host outside of the public internet that may be asked, for instance 10.1.0.0/16. May be repeated. The one of --tsa may be asked in any case."`
 
 	connectionFlags
+
+	looks bool // files without signatures are errUnsigned: most files of a folder may have none
 }
 
 // Help returns the text above the flags.
@@ -78,7 +80,18 @@ type raised struct {
 	Unchanged bool `json:"unchanged,omitempty"`
 }
 
-// Run raises one file after the other.
+// print prints what became of a file in one line.
+func (r *raised) print(c *cli.Console) error {
+	switch {
+	case r.Unchanged:
+		return c.Print("%s: has this level already\n", r.Input)
+	case len(r.Levels) > 0:
+		return c.Print("%s: written, %s; levels: %s\n", r.File, files.Size(r.Bytes), strings.Join(r.Levels, ", "))
+	}
+	return c.Print("%s: written, %s\n", r.File, files.Size(r.Bytes))
+}
+
+// Run raises one file after the other, or those of folders several at once.
 func (e *Enhance) Run(c *cli.Console) error {
 	level, known := raisedLevels[strings.ToLower(strings.TrimSpace(e.Level))]
 	if !known {
@@ -86,6 +99,9 @@ func (e *Enhance) Run(c *cli.Console) error {
 	}
 	if e.Document != "" && len(e.Files) > 1 {
 		return errors.New("--document is the document of one signature; raise several signatures one by one, or name each NAME.sig beside NAME")
+	}
+	if cli.HasFolder(e.Files) {
+		return e.inFolders(c, level)
 	}
 	if e.InPlace && (e.Output != "" || slices.Contains(e.Files, "-")) {
 		return errors.New("--in-place replaces FILE; leave out -o, and name files")
@@ -115,15 +131,7 @@ func (e *Enhance) Run(c *cli.Console) error {
 		if e.JSON {
 			continue
 		}
-		switch {
-		case out.Unchanged:
-			err = c.Print("%s: has this level already\n", j.name)
-		case len(out.Levels) > 0:
-			err = c.Print("%s: written, %s; levels: %s\n", j.output, files.Size(out.Bytes), strings.Join(out.Levels, ", "))
-		default:
-			err = c.Print("%s: written, %s\n", j.output, files.Size(out.Bytes))
-		}
-		if err != nil {
+		if err := out.print(c); err != nil {
 			return err
 		}
 	}
@@ -133,14 +141,23 @@ func (e *Enhance) Run(c *cli.Console) error {
 	return nil
 }
 
+// enhancedMark is the end of the names of outputs, before their extension.
+const enhancedMark = ".enhanced"
+
 // outputOf returns the output of a file.
 func (e *Enhance) outputOf(name string) (string, error) {
 	if e.InPlace {
 		return name, nil
 	}
 	ext := filepath.Ext(name)
-	return strings.TrimSuffix(name, ext) + ".enhanced" + ext, nil
+	return strings.TrimSuffix(name, ext) + enhancedMark + ext, nil
 }
+
+// Errors of files that are counted, and not errors, in folders.
+var (
+	errUnsigned = errors.New("not a signed document")
+	errNoLevels = errors.New("no higher levels")
+)
 
 // order is one file to raise.
 type order struct {
@@ -177,14 +194,20 @@ func (e *Enhance) one(c *cli.Console, bar *cli.Progress, j job, level sig.Level,
 		return nil, err
 	}
 	if o.format == nil || o.format.Describe().Bare { // a bare value has nothing to know it by
-		return nil, fmt.Errorf("%s is not a signed document; a signed message (CAdES), signed XML or a signed PDF expected", j.name)
+		return nil, fmt.Errorf("%s is %w; a signed message (CAdES), signed XML or a signed PDF expected", j.name, errUnsigned)
+	}
+	if e.looks {
+		report, err := o.format.Verify(c.Context, &sig.Check{Document: in.Document, Describe: true, At: time.Now()})
+		if err == nil && report.Unsigned() {
+			return nil, errUnsigned
+		}
 	}
 	about := o.format.Describe()
 	var param, value string
 	_, enhancer := o.format.(sig.Enhancer)
 	var ok bool
 	if o.kind, param, value, ok = about.Raised(level); !ok || !enhancer {
-		return nil, fmt.Errorf("%s: signatures of this kind (%s) have no higher levels", j.name, about.Noun)
+		return nil, fmt.Errorf("%s: signatures of this kind (%s) have %w", j.name, about.Noun, errNoLevels)
 	}
 	o.params[param] = value
 	if e.SignatureIndex != nil {
@@ -270,6 +293,9 @@ func (e *Enhance) worker(c *cli.Console, bar *cli.Progress) (one enhancing, done
 
 // there has the server raise signatures.
 func (e *Enhance) there(ctx context.Context, c *cli.Console, bar *cli.Progress, cl *client, o *order, dst io.Writer) (int64, error) {
+	if err := cl.fresh(ctx); err != nil { // a folder may take longer than a token is valid
+		return 0, err
+	}
 	params, err := json.Marshal(o.params)
 	if err != nil {
 		return 0, err

@@ -5,6 +5,7 @@ package client_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -133,5 +134,73 @@ func TestEnhanceRefuses(t *testing.T) {
 	}
 	if names := tamgatest.Listing(t, dir); !slices.Equal(names, []string{"a.docx", "a.xml", "letter.txt", "letter.txt.sig"}) {
 		t.Errorf("left: %q", names)
+	}
+}
+
+// TestEnhanceFolder raises the files of a folder, goes on after a stop, and counts what has no signatures.
+func TestEnhanceFolder(t *testing.T) {
+	s := tamgatest.StartIn(t, t.TempDir())
+	dir := t.TempDir()
+	below := filepath.Join(dir, "below")
+	if err := os.Mkdir(below, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	var signed []string
+	for i, name := range []string{"a.txt", "b.txt", "below/c.txt"} {
+		path := tamgatest.WriteFile(t, filepath.Join(dir, name), fmt.Sprint("Hello ", i))
+		s.MustRun("sign", path, "--data", s.Dir)
+		signed = append(signed, path+".sig")
+	}
+	tamgatest.WriteFile(t, filepath.Join(dir, "plain.xml"), "<a/>")
+	office := tamgatest.WriteFile(t, filepath.Join(dir, "a.docx"), string(tamgatest.DOCXOf(t, 2000)))
+	s.MustRun("sign", office, "--type", "MSOffice", "-o", office, "--force", "--data", s.Dir)
+	if err := os.Symlink("../a.txt.sig", filepath.Join(below, "link.sig")); err != nil {
+		t.Fatal(err)
+	}
+	offline := []string{"--tsa", s.Dev.TSPURL, "--ca", s.Path(s.Dev.CAPEM), "--allow-network", "127.0.0.1"}
+	for way, flags := range map[string][]string{"server": {"--data", s.Dir}, "offline": offline} {
+		out := s.MustRun(append([]string{"enhance", dir}, flags...)...)
+		for _, path := range signed {
+			raised := strings.TrimSuffix(path, ".sig") + ".enhanced.sig"
+			if got := levelsOf(t, s, raised, "--original", strings.TrimSuffix(path, ".sig")); !slices.Equal(got, []string{"A"}) || !strings.Contains(out, raised+": written") {
+				t.Errorf("%s: %v\n%s", way, got, out)
+			}
+		}
+		if want := "3 raised, 0 had the level, 0 were done before, 0 failed; 4 files without signatures, 1 whose signatures have no levels."; !strings.Contains(out, want) {
+			t.Errorf("%s: %s, want %s", way, out, want)
+		}
+		// It goes on where it was stopped, and a file that cannot be raised stops no other.
+		if err := os.Remove(filepath.Join(dir, "b.txt.enhanced.sig")); err != nil {
+			t.Fatal(err)
+		}
+		broken := bytes.Clone(tamgatest.ReadFile(t, signed[0]))
+		broken[len(broken)-20] ^= 1
+		tamgatest.WriteFile(t, filepath.Join(dir, "0.sig"), string(broken))
+		r := tamgatest.Run(t.Context(), "", append([]string{"enhance", dir, "--json"}, flags...)...)
+		var lines []struct{ Input, File, Error string }
+		for line := range strings.Lines(r.Out) {
+			var one struct{ Input, File, Error string }
+			if err := json.Unmarshal([]byte(line), &one); err != nil {
+				t.Fatal(err, line)
+			}
+			lines = append(lines, one)
+		}
+		if len(lines) != 2 || lines[0].Error == "" || !strings.HasSuffix(lines[1].File, "b.txt.enhanced.sig") || r.Code != 1 || !strings.Contains(fmt.Sprint(r.Failure), "1 of 2 files are not raised") {
+			t.Errorf("%s: %d %+v %s", way, r.Code, lines, r.Failure)
+		}
+		for _, name := range tamgatest.Listing(t, dir) {
+			if name == "0.sig" || strings.Contains(name, ".enhanced.") {
+				if err := os.Remove(filepath.Join(dir, name)); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if err := os.Remove(filepath.Join(below, "c.txt.enhanced.sig")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := tamgatest.Run(t.Context(), "", "enhance", dir, "--document", office, "--data", s.Dir)
+	if r.Code == 0 || !strings.Contains(fmt.Sprint(r.Failure), "are for single files") {
+		t.Errorf("%d %s", r.Code, r.Err)
 	}
 }

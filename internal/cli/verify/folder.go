@@ -5,9 +5,6 @@ package verify
 import (
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 
@@ -25,20 +22,6 @@ func (u *unsigned) Error() string { return u.text }
 
 // Is implements the interface of errors.Is.
 func (u *unsigned) Is(target error) bool { return target == errUnsigned }
-
-// isUnsigned reports whether a document has no signatures, and nothing else is wrong with it.
-func isUnsigned(r *sig.Report) bool {
-	return len(r.Signatures) == 0 && len(r.Findings) > 0 &&
-		!slices.ContainsFunc(r.Findings, func(f sig.Finding) bool { return f.Indication != "" && f.Code != "no-signature" })
-}
-
-// folders reports whether one of the files is a folder.
-func (v *Command) folders() bool {
-	return slices.ContainsFunc(v.Files, func(name string) bool {
-		info, err := os.Stat(name)
-		return err == nil && info.IsDir()
-	})
-}
 
 // tally counts the files of folders by what became of them.
 type tally struct {
@@ -61,38 +44,22 @@ func (v *Command) runFolders(c *cli.Console, known sig.Formats, common *Common) 
 		return ExitUnreadable
 	}
 	common.asksNothing, common.silent = true, true
-	// The channel holds the results that are being made, in order, so it bounds how many files are read at once.
-	results := make(chan chan outcome, runtime.GOMAXPROCS(0))
-	go func() {
-		defer close(results)
-		v.eachFile(func(file string, err error) bool {
-			one := make(chan outcome, 1)
-			select {
-			case results <- one:
-			case <-c.Context.Done():
-				return false
-			}
-			go func() {
-				o := outcome{file: file, err: err}
-				if err == nil {
-					o.report, o.err = v.Judge(c, known, common, file)
-				}
-				one <- o
-			}()
-			return true
-		})
-	}()
 	bar := cli.NewProgress(c)
 	defer bar.Clear()
 	var n tally
 	worst := 0
-	for one := range results {
-		o := <-one
+	cli.EachFile(c.Context, v.Files, runtime.GOMAXPROCS(0), func(file string, err error) outcome {
+		o := outcome{file: file, err: err}
+		if err == nil {
+			o.report, o.err = v.Judge(c, known, common, file)
+		}
+		return o
+	}, func(o outcome) {
 		code := ExitUnreadable
 		switch {
 		case errors.Is(o.err, errUnsigned):
 			n.unsigned++
-			continue
+			return
 		case o.err != nil:
 			n.unreadable++
 			bar.Clear()
@@ -115,7 +82,7 @@ func (v *Command) runFolders(c *cli.Console, known sig.Formats, common *Common) 
 		}
 		worst = max(worst, slices.Index(gravity, code))
 		bar.Count(c.Text("%d files verified", n.passed+n.failed+n.indeterminate))
-	}
+	})
 	bar.Clear()
 	if c.Context.Err() != nil {
 		return ExitUnreadable // files that were not judged are left
@@ -131,29 +98,6 @@ func (v *Command) runFolders(c *cli.Console, known sig.Formats, common *Common) 
 		return gravity[worst]
 	}
 	return nil
-}
-
-// eachFile calls do for each file of the arguments and below folders, until do returns false.
-func (v *Command) eachFile(do func(file string, err error) bool) {
-	for _, name := range v.Files {
-		stopped := false
-		_ = filepath.WalkDir(name, func(path string, entry fs.DirEntry, err error) error {
-			if err == nil && !entry.Type().IsRegular() {
-				if path == name && !entry.IsDir() {
-					err = fmt.Errorf("%s is no file and no folder", name)
-				} else {
-					return nil
-				}
-			}
-			if stopped = !do(path, err); stopped {
-				return fs.SkipAll
-			}
-			return nil // do has the errors
-		})
-		if stopped {
-			return
-		}
-	}
 }
 
 // printError prints the error of a file.

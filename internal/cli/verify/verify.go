@@ -71,7 +71,7 @@ func (v *Command) Run(c *cli.Console) error {
 		complain(c, err)
 		return ExitUnreadable
 	}
-	if err == nil && v.folders() {
+	if err == nil && cli.HasFolder(v.Files) {
 		return v.runFolders(c, known, common)
 	}
 	worst := 0
@@ -274,7 +274,7 @@ func (v *Command) Judge(c *cli.Console, known sig.Formats, common *Common, file 
 	if err != nil {
 		return nil, explain(display(file), err)
 	}
-	if common.silent && isUnsigned(report) {
+	if common.silent && report.Unsigned() {
 		return nil, errUnsigned
 	}
 	if common.list != nil {
