@@ -253,13 +253,13 @@ func TestStory(t *testing.T) {
 		// A format that cannot be used signs nothing, and the refusal is about its files.
 		stamped := map[string]string{"certificate": "1", "stamp": "yes", "stamp_page": "9", "stamp_left": "20", "stamp_bottom": "30", "stamp_width": "90"}
 		b.Is(b.Upload("/sign", stamped, pagetest.File{Field: "file", Name: "a.pdf", Content: pdf}, pagetest.File{Field: "file", Name: "b.txt", Content: "b"}, pagetest.File{Field: "file", Name: "c.pdf", Content: pdf}), 400,
-			"Ничего не подписано", `<div data-again="">`, "<p>Отказ касается этих файлов:</p>\n<ul class=\"dots\">\n<li>a.pdf</li>\n<li>c.pdf</li>\n</ul>")
+			"Ничего не подписано", `<div data-again="">`, "<p>Это касается файлов:</p>\n<ul class=\"dots\">\n<li>a.pdf</li>\n<li>c.pdf</li>\n</ul>")
 		b.Is(b.Upload("/sign", one, pagetest.File{Field: "file", Name: "a.txt", Content: "a"}, pagetest.File{Field: "file", Name: "b.txt", Content: ""}), 400, "Пустой файл", "<li>b.txt</li>\n</ul>")
 		b.Is(b.Upload("/sign", one, pagetest.File{Field: "file", Name: "a.txt", Content: "a"}, pagetest.File{Field: "file", Name: "b\u202etxt.exe", Content: "b"}), 400, "Имя файла: символ U&#43;202E не допускается", "<li>b txt.exe</li>\n</ul>")
 		b.Is(b.Upload("/sign", map[string]string{"certificate": "1", "format": "office", "level": "long"}, pagetest.File{Field: "file", Name: "a.docx", Content: "a"}), 400, "Так подписать этот файл нельзя")
-		b.Is(b.Upload("/sign", map[string]string{"certificate": "1", "level": "long"}, pagetest.File{Field: "file", Name: "a.txt", Content: "a"}, pagetest.File{Field: "file", Name: "b.docx", Content: "b"}, pagetest.File{Field: "file", Name: "c.docx", Content: "c"}), 400, "<p>Отказ касается этих файлов:</p>\n<ul class=\"dots\">\n<li>b.docx</li>\n<li>c.docx</li>\n</ul>")
+		b.Is(b.Upload("/sign", map[string]string{"certificate": "1", "level": "long"}, pagetest.File{Field: "file", Name: "a.txt", Content: "a"}, pagetest.File{Field: "file", Name: "b.docx", Content: "b"}, pagetest.File{Field: "file", Name: "c.docx", Content: "c"}), 400, "<p>Это касается файлов:</p>\n<ul class=\"dots\">\n<li>b.docx</li>\n<li>c.docx</li>\n</ul>")
 		beside := b.Shows(b.Get(b.Find(b.Shows(b.Upload("/sign", one, pagetest.File{Field: "file", Name: "a.txt", Content: "a"})), pagetest.Result)[1])).Text
-		b.Is(b.Upload("/sign", one, pagetest.File{Field: "file", Name: "a.txt.sig", Content: beside}, pagetest.File{Field: "file", Name: "b.txt", Content: "b"}), 400, "<p>Отказ касается этих файлов:</p>\n<ul class=\"dots\">\n<li>a.txt.sig</li>\n</ul>")
+		b.Is(b.Upload("/sign", one, pagetest.File{Field: "file", Name: "a.txt.sig", Content: beside}, pagetest.File{Field: "file", Name: "b.txt", Content: "b"}), 400, "<p>Это касается файлов:</p>\n<ul class=\"dots\">\n<li>a.txt.sig</li>\n</ul>")
 		b.Shows(b.Upload("/verify", nil, pagetest.File{Field: "file", Name: "a.txt", Content: "a"}), "<h1>В файле нет подписи</h1>", "отдельном файле")
 		b.Shows(b.Upload("/verify", nil, pagetest.File{Field: "file", Name: "a.txt", Content: ""}), "<h1>Файл пуст</h1>")
 		b.Is(b.Upload("/verify", nil), 400, "Файл не выбран")

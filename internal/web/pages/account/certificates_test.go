@@ -119,7 +119,7 @@ func TestCertificates(t *testing.T) {
 		b.Is(b.Post("/certificates/request", url.Values{"suite": {"gost2001"}, "name.2.5.4.3": {"x\u202egpj"}}), 400, "has the character U&#43;202E")
 		b.Shows(b.Post(at, url.Values{"choice": {"otpviasms"}}))
 		code := p.Code(p.Phone)
-		if page = b.Shows(b.Post(at, url.Values{"code": {code}}), "&lt;script", "It is confirmed and done."); page.At.Path != "/certificates" {
+		if page = b.Shows(b.Post(at, url.Values{"code": {code}}), "&lt;script", "Confirmed and done."); page.At.Path != "/certificates" {
 			t.Errorf("after the code the browser is at %s", page.At)
 		}
 		b.Shows(b.Get(at), "Done", `href="/certificates"`)

@@ -132,7 +132,7 @@ func TestDevices(t *testing.T) {
 		t.Errorf("a secret may be kept: %v", page.Header)
 	}
 	// A new app ends the codes of this one, so the page asks first.
-	if list := b.Shows(b.Get("/devices"), "An app makes codes for you", `popovertarget="app-new"`, "codes of the present one are no longer accepted"); strings.Contains(list.Text, "Add an app") || strings.Count(list.Text, `action="/devices/do/app"`) != 1 {
+	if list := b.Shows(b.Get("/devices"), "An app makes codes for you", `popovertarget="app-new"`, "codes of the present one stop working"); strings.Contains(list.Text, "Add an app") || strings.Count(list.Text, `action="/devices/do/app"`) != 1 {
 		t.Errorf("one press replaces an app:\n%s", list.Text)
 	}
 	shown := regexp.MustCompile(`key into the app: <code>([A-Z2-7]+)<`).FindStringSubmatch(page.Text)[1]

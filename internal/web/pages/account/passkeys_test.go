@@ -143,7 +143,7 @@ func TestProofOfAnotherSession(t *testing.T) {
 	}
 	phone.Is(phone.Post(at, url.Values{"finish": {"yes"}}), 400)
 	desk.Shows(desk.Get(at), "Continue in this session", `name="finish"`)
-	desk.Shows(desk.Post(at, url.Values{"finish": {"yes"}}), "It is confirmed that it is you")
+	desk.Shows(desk.Post(at, url.Values{"finish": {"yes"}}), "You have confirmed that it is you")
 	desk.Shows(desk.Post("/devices/do/passkey", url.Values{"name": {"second"}}), `data-passkey="create"`)
 }
 
@@ -192,5 +192,5 @@ func TestProofOfEndedSession(t *testing.T) {
 	page = desk.Shows(desk.Post(at, url.Values{"choice": {"passkey"}}))
 	lacks(page, ended)
 	options := desk.Find(page, regexp.MustCompile(`data-passkey="get" data-options="([^"]+)"`))[1]
-	desk.Shows(desk.Post(at, url.Values{"passkey": {string(key.Get([]byte(options)))}}), "It is confirmed that it is you")
+	desk.Shows(desk.Post(at, url.Values{"passkey": {string(key.Get([]byte(options)))}}), "You have confirmed that it is you")
 }

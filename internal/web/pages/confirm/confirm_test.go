@@ -170,12 +170,12 @@ func TestConfirm(t *testing.T) {
 	t.Run("a damaged document", func(t *testing.T) {
 		one := map[string]string{"certificate": "1"}
 		good, bad := pagetest.File{Field: "file", Name: "good.xml", Content: "<a/>"}, pagetest.File{Field: "file", Name: "bad.xml", Content: "<a>"}
-		b.Is(b.Upload("/sign", one, good, bad), 400, "The refusal is about these files:</p>\n<ul class=\"dots\">\n<li>bad.xml</li>\n</ul>")
+		b.Is(b.Upload("/sign", one, good, bad), 400, "This is about the files:</p>\n<ul class=\"dots\">\n<li>bad.xml</li>\n</ul>")
 		page := b.Upload("/sign", one, pagetest.File{Field: "file", Name: "a.txt", Content: "a"}, good, bad)
-		b.Is(page, 400, "The refusal is about these files:</p>\n<ul class=\"dots\">\n<li>bad.xml</li>\n</ul>", "Nothing is signed")
+		b.Is(page, 400, "This is about the files:</p>\n<ul class=\"dots\">\n<li>bad.xml</li>\n</ul>", "Nothing is signed")
 		b.Header.Set("Accept-Language", "ru")
 		defer b.Header.Set("Accept-Language", "en")
-		b.Is(b.Upload("/sign", one, good, bad), 400, "Отказ касается этих файлов:</p>\n<ul class=\"dots\">\n<li>bad.xml</li>\n</ul>")
+		b.Is(b.Upload("/sign", one, good, bad), 400, "Это касается файлов:</p>\n<ul class=\"dots\">\n<li>bad.xml</li>\n</ul>")
 	})
 	t.Run("several formats", func(t *testing.T) {
 		at := waits(p, pagetest.File{Field: "file", Name: "a.txt", Content: "a"}, pagetest.File{Field: "file", Name: "b.xml", Content: "<b/>"}, pagetest.File{Field: "file", Name: "c.txt", Content: "c"})
@@ -242,7 +242,7 @@ func TestConfirm(t *testing.T) {
 				p.OnPhone(phone, "approve", strings.TrimPrefix(at, "/confirm/"), "--number", b.Find(page, pagetest.ShownNumber)[1], "--yes")
 				carriedOut(p, at)
 			}
-			b.Shows(b.Get(at), "You have confirmed it. It waits for the PIN", `name="pin"`)
+			b.Shows(b.Get(at), "You have confirmed the operation. It waits for the PIN", `name="pin"`)
 			b.Shows(b.Get("/signed?operation="+strings.TrimPrefix(at, "/confirm/")), "It waits for the PIN", `href="`+at+`">Continue`)
 			b.Is(b.Post(at, url.Values{"finish": {"yes"}, "pin": {"000000"}}), 400, `id="wrong">`, `<span>The PIN is wrong`, `name="pin"`)
 			b.Shows(b.Post(at, url.Values{"finish": {"yes"}, "pin": {present}}), ">Signed<")

@@ -340,7 +340,7 @@ func TestRefusal(t *testing.T) {
 		{fault.InvalidPIN, "", "The PIN is wrong.", "", "ПИН-код неверен.", ""},
 		{fault.UserNotFound, "User not found", "There is no such person, or the person is not in your groups.", "", "Такого пользователя нет, или он не в ваших группах.", ""},
 		{fault.NotFound, "there is no such group", "There is no such group.", "", "Такой группы нет.", ""},
-		{fault.NotFound, "", "This does not exist, or it is not yours.", "", "Этого нет, или это принадлежит не вам.", ""},
+		{fault.NotFound, "", "Not found: it does not exist any more, or it is not yours.", "", "Не найдено: этого уже нет, или оно принадлежит не вам.", ""},
 		{fault.DuplicateLogin, `login: "anna" is taken, or looks the same as one that is`, `The login "anna" is taken, or looks the same as one that is.`, "", "Логин «anna» занят или неотличим от занятого.", ""},
 		{fault.DuplicateName, "components: another user has this distinguished name", "Another person has this name for certificates.", "", "Такое имя в сертификате уже есть у другого пользователя.", ""},
 		{fault.KeyNotFound, "Serial: there is no such token in stock", "There is no such token in stock.", "", "Такого токена нет на складе.", ""},
