@@ -818,6 +818,8 @@ func (c *comparison) page(num int, was, is dict) {
 		switch {
 		case !was.has(key) && slices.Contains(inheritable, key) && c.same(c.ofParents(was, num, key), is.get(key), 0, key != "Rotate"):
 			// iText writes what a page inherits into the page.
+		case key == "Resources" && was.has(key) && c.equal(was.get(key), is.get(key), 0):
+			// iText writes the resources of a page that gets a field again, under another number.
 		case key == "Annots":
 			c.annotations(c.old.resolveArray(was.get(key)), c.new.resolveArray(is.get(key)))
 		case key == "LastModified", key == "PieceInfo":

@@ -143,7 +143,13 @@ func TestRolesOfObjects(t *testing.T) {
 		"flags that are not":                                 {shared("", "", nil), setKey(5, "Ff", number("1")), change, false},
 		"fonts of a form with a field that is not drawn":     {shared("", "", map[int]string{6: "<</Subtype /Widget /FT /Tx /T (two) /V (2) /Rect [50 190 200 210] /P 10 0 R>>"}), setKey(103, "F2", parsed(t, "3 0 R")), form, true},
 		"a default appearance for a field that is not drawn": {shared("", "", map[int]string{6: "<</Subtype /Widget /FT /Tx /T (two) /V (2) /Rect [50 190 200 210] /P 10 0 R>>"}), setKey(4, "DA", text("/F1 9 Tf")), form, true},
-		"fonts of the form under other numbers":              {shared("", "", nil), func(f *file, u *update) { setKey(103, "F1", u.add(f.object(ref{num: 3})))(f, u) }, nil, true},
+		"resources of a page under another number": {shared("", "/Resources 105 0 R", map[int]string{105: "<</Font 103 0 R /XObject <</X 100 0 R>>>>"}), func(f *file, u *update) {
+			setKey(10, "Resources", u.add(f.object(ref{num: 105})))(f, u)
+		}, nil, true},
+		"other resources of a page": {shared("", "/Resources 105 0 R", map[int]string{105: "<</Font 103 0 R /XObject <</X 100 0 R>>>>"}), func(f *file, u *update) {
+			setKey(10, "Resources", u.add(parsed(t, "<</Font 103 0 R /XObject <</X 8 0 R>>>>")))(f, u)
+		}, change, false},
+		"fonts of the form under other numbers": {shared("", "", nil), func(f *file, u *update) { setKey(103, "F1", u.add(f.object(ref{num: 3})))(f, u) }, nil, true},
 		"other fonts of the form": {shared("", "", nil), func(f *file, u *update) {
 			setKey(103, "F1", u.add(f.object(ref{num: 3}).(dict).with("BaseFont", name("Symbol"))))(f, u)
 		}, change, false},
