@@ -45,6 +45,7 @@ var layers = []struct {
 	{"internal/extension", -1},
 	{"internal/gosttest", -1},
 	{"internal/sigtest", -1},
+	{"internal/corpus", -1},
 	{"internal/testcost", -1},
 	{"internal/testsize", -1},
 }
