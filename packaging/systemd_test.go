@@ -169,7 +169,16 @@ func (m *machine) put(file, text string, mode os.FileMode) {
 	}
 }
 
-// served lets requests come one after the other while something is done. Each must succeed.
+// asking are clients that come one request after the other: a new connection for each, over both versions of HTTP, and connections
+// that are kept.
+const asking = `stop=/run/enough
+count() { n=0; while [ ! -e $stop ]; do curl -sSf -m 60 "$@" >/dev/null; n=$((n+1)); done; echo $n rounds of "$@"; }
+count --http2 https://sign.example.org/healthz & a=$!
+count --http1.1 https://sign.example.org/healthz & b=$!
+count --http1.1 "https://sign.example.org/healthz?[1-50]" & c=$!
+wait $a && wait $b && wait $c`
+
+// served lets requests come while something is done. Each must succeed.
 func (m *machine) served(do func()) {
 	m.t.Helper()
 	type result struct {
@@ -178,14 +187,14 @@ func (m *machine) served(do func()) {
 	}
 	ended := make(chan result, 1)
 	go func() {
-		out, err := m.run("sh", "-ec", "n=0; while [ ! -e /run/enough ]; do curl -sSf -o /dev/null -m 60 https://sign.example.org/healthz; n=$((n+1)); done; echo $n requests")
+		out, err := m.run("sh", "-ec", asking)
 		ended <- result{out, err}
 	}()
 	do()
 	m.inside("touch", "/run/enough")
 	r := <-ended
 	m.inside("rm", "/run/enough")
-	if r.err != nil || r.out == "0 requests\n" {
+	if r.err != nil || strings.Count(r.out, " rounds of ") != 3 || strings.Contains("\n"+r.out, "\n0 rounds") {
 		m.t.Errorf("a request failed: %v, %s", r.err, r.out)
 	}
 	m.t.Log(strings.TrimSpace(r.out))
@@ -396,6 +405,18 @@ func trySystemd(t *testing.T, older, newer string) {
 		m.sh("chown tamga: /srv/proof")
 	})
 
+	// again installs the package once more, which starts the service again, and starts it again by itself.
+	again := func() {
+		first := m.pid()
+		m.served(func() { m.inside("dpkg", "-i", "/root/newer.deb") })
+		second := m.pid()
+		m.served(func() { m.inside("systemctl", "restart", "tamga") })
+		if third := m.pid(); first == second || second == third {
+			m.t.Errorf("the service has the processes %s, %s and %s", first, second, third)
+		}
+	}
+	m.step("no request lost", again)
+
 	m.step("reload", func() {
 		first := m.pid()
 		m.sh("umask 077; /root/issue sign.example.org /etc/tamga/secrets/tls.key /etc/tamga/tls.pem && chmod 644 /etc/tamga/tls.pem")
@@ -441,6 +462,8 @@ exit 1`)
 		m.inside("tamga-admin", "cert", "issue", "anna", "--default")
 		m.signs()
 	})
+
+	m.step("no request lost without a drain", again)
 
 	m.step("GOST TLS", func() {
 		m.inside("tamga", "gost-tls", "init", "--dir", "/etc/tamga/gost-tls", "--name", "sign.example.org", "--listen", ":4430", "--config", "/etc/tamga/tamga.yaml")

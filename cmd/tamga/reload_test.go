@@ -5,6 +5,7 @@
 package main
 
 import (
+	"bufio"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -17,11 +18,14 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
 	"tamga/internal/app/dev"
 	"tamga/internal/tamgatest"
+	"tamga/internal/testsize"
 )
 
 // TestReload replaces files and settings of a running server. A SIGHUP makes the server read them. An
@@ -216,27 +220,165 @@ func hangUp(t *testing.T, s *tamgatest.Server, want string) {
 	}
 }
 
-// TestSocketActivation starts a server with a socket that listens already, as systemd does.
-func TestSocketActivation(t *testing.T) {
-	t.Parallel()
+// awaitLog waits until a server says something.
+func awaitLog(s *tamgatest.Server, want string) {
+	for !strings.Contains(s.Logged(), want) {
+		runtime.Gosched()
+	}
+}
+
+// systemSocket is a socket that listens already and is passed to servers, as systemd does.
+type systemSocket struct {
+	t       *testing.T
+	file    *os.File
+	address string
+}
+
+func newSystemSocket(t *testing.T) systemSocket {
+	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer listener.Close()
 	f, err := listener.(*net.TCPListener).File()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
+	if err := listener.Close(); err != nil { // the file stays open
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	return systemSocket{t, f, listener.Addr().String()}
+}
+
+func (s systemSocket) start(dir string, more ...string) *tamgatest.Server {
+	s.t.Helper()
 	const passing = `LISTEN_FDS=1 LISTEN_PID=$$ exec "$@"`
-	cmd := exec.Command("sh", "-c", passing, "sh", tamgatest.Program(t), "serve", "--dev", "--data", t.TempDir(), "--listen", "127.0.0.1:1")
-	cmd.ExtraFiles = []*os.File{f}
-	s := tamgatest.StartCommand(t, cmd)
-	if want := "http://" + listener.Addr().String(); s.URL != want {
+	cmd := exec.Command("sh", append([]string{"-c", passing, "sh", tamgatest.Program(s.t), "serve", "--dev", "--data", dir, "--listen", "127.0.0.1:1"}, more...)...)
+	cmd.ExtraFiles = []*os.File{s.file}
+	return tamgatest.StartCommand(s.t, cmd)
+}
+
+// TestSocketActivation starts a server with a socket that listens already, as systemd does.
+func TestSocketActivation(t *testing.T) {
+	t.Parallel()
+	socket := newSystemSocket(t)
+	s := socket.start(t.TempDir())
+	if want := "http://" + socket.address; s.URL != want {
 		t.Errorf("the server listens at %s, want %s", s.URL, want)
 	}
 	if status, _ := get(t, s.URL+"/healthz"); status != 200 {
 		t.Errorf("/healthz: %d", status)
 	}
+}
+
+// TestStopAnswersAccepted stops a server that has accepted a connection and has not got its request yet. It answers the
+// request. A connection that is made later waits at the socket for the next server.
+func TestStopAnswersAccepted(t *testing.T) {
+	t.Parallel()
+	socket, dir := newSystemSocket(t), t.TempDir()
+	s := socket.start(dir)
+	dial := func() net.Conn {
+		conn, err := net.Dial("tcp", socket.address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { conn.Close() })
+		return conn
+	}
+	ask := func(conn net.Conn) *http.Response {
+		t.Helper()
+		fmt.Fprint(conn, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+		answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answer
+	}
+	accepted := dial()
+	ask(dial()) // the server has accepted the connection before this one, too
+	s.Process().Signal(syscall.SIGTERM)
+	awaitLog(s, "stopping")
+	if answer := ask(accepted); answer.StatusCode != 200 || !answer.Close {
+		t.Errorf("a server that stops answers %d, and the connection ends: %v", answer.StatusCode, answer.Close)
+	}
+	later := dial()
+	if err := s.Wait(); err != nil {
+		t.Errorf("the stop ends with %v", err)
+	}
+	socket.start(dir)
+	if answer := ask(later); answer.StatusCode != 200 {
+		t.Errorf("the next server answers %d", answer.StatusCode)
+	}
+}
+
+// TestRestartsOnASocket restarts a server under clients that take a new connection for each request, and clients that keep
+// their connection until an answer ends it. No request is lost.
+func TestRestartsOnASocket(t *testing.T) {
+	t.Parallel()
+	restarts := 10
+	if testsize.Of() < testsize.Whole {
+		restarts = 2
+	}
+	socket, dir := newSystemSocket(t), t.TempDir()
+	s := socket.start(dir, "--set", "drain_time=1h")
+	// Go's client does not repeat a POST.
+	ask := func(client *http.Client) (closed bool, err error) {
+		answer, err := client.Post("http://"+socket.address+"/STS/oauth/token", "application/x-www-form-urlencoded", strings.NewReader("grant_type=none"))
+		if err != nil {
+			return false, err
+		}
+		defer answer.Body.Close()
+		if _, err := io.Copy(io.Discard, answer.Body); err != nil || answer.StatusCode != 401 {
+			return false, fmt.Errorf("%d %v", answer.StatusCode, err)
+		}
+		return answer.Close, nil
+	}
+	var clients sync.WaitGroup
+	ended := make(chan struct{})
+	var asked, ends [4]atomic.Int64
+	for i := range asked { // the odd ones keep their connections
+		client := &http.Client{Transport: &http.Transport{DisableKeepAlives: i%2 == 0}}
+		clients.Go(func() {
+			defer client.CloseIdleConnections()
+			for {
+				select {
+				case <-ended:
+					return
+				default:
+				}
+				closed, err := ask(client)
+				if err != nil {
+					t.Errorf("request %d of client %d: %v", asked[i].Load(), i, err)
+					return
+				}
+				asked[i].Add(1)
+				if closed {
+					ends[i].Add(1)
+				}
+			}
+		})
+	}
+	// more waits until each of the clients has another answer that is counted.
+	more := func(counted *[4]atomic.Int64, clients ...int) {
+		for _, i := range clients {
+			for before := counted[i].Load(); counted[i].Load() == before && !t.Failed(); {
+				runtime.Gosched()
+			}
+		}
+	}
+	for range restarts {
+		more(&asked, 0, 1, 2, 3)
+		s.Process().Signal(syscall.SIGTERM)
+		more(&ends, 1, 3) // each client that keeps its connection was told that it ends
+		s.Process().Signal(syscall.SIGTERM)
+		if err := s.Wait(); err != nil {
+			t.Errorf("the stop ends with %v", err)
+		}
+		s = socket.start(dir, "--set", "drain_time=1h")
+	}
+	more(&asked, 0, 1, 2, 3)
+	close(ended)
+	clients.Wait()
+	t.Logf("%d restarts under %d, %d, %d and %d requests", restarts, asked[0].Load(), asked[1].Load(), asked[2].Load(), asked[3].Load())
 }

@@ -40,12 +40,25 @@ type endpoint struct {
 	connContext func(context.Context, net.Conn) context.Context
 }
 
-func (e endpoint) serve(s *http.Server, c *config.Config) error {
-	listener := rest.Bulk(rest.Crowded(e.listener, c.Limits.Connections))
-	if e.tls == nil {
+// served is an endpoint with its server.
+type served struct {
+	*http.Server
+	crowd *rest.Crowd
+}
+
+func (s served) serve() error {
+	defer s.crowd.Close() // finish waits for it
+	listener := rest.Bulk(s.crowd)
+	if s.TLSConfig == nil {
 		return s.Serve(listener)
 	}
-	return s.ServeTLS(listener, "", "") // the certificate is in e.tls
+	return s.ServeTLS(listener, "", "") // the certificate is in TLSConfig
+}
+
+// finish answers the requests of connections that were accepted. Each answer ends its connection.
+func (s served) finish(ctx context.Context) {
+	s.SetKeepAlivesEnabled(false) // closes connections that are idle
+	s.crowd.Finish(ctx)
 }
 
 // memoryWait is how long a document waits for memory that other documents hold.
@@ -112,8 +125,8 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener, r Reloading) 
 }
 
 // answer answers at the endpoints until ctx ends, and tells the service manager so. Then it drains (see drain), closes the listeners
-// and waits for requests in progress, up to the configured stop_time. The background tasks end with
-// it.
+// and answers the requests of the connections that it has (see [rest.Crowd.Finish]), up to the configured stop_time. The
+// background tasks end with it.
 func (s *Server) answer(ctx context.Context, endpoints []endpoint, notify func(state string)) error {
 	c, log := s.services.Config, s.services.log
 	requests, abort := context.WithCancel(context.WithoutCancel(ctx))
@@ -135,15 +148,15 @@ func (s *Server) answer(ctx context.Context, endpoints []endpoint, notify func(s
 	}()
 
 	failed := make(chan error, len(endpoints))
-	var servers []*http.Server
+	var servers []served
 	resets := rest.NewResets(log, s.services.metrics)
 	for _, e := range endpoints {
-		server := rest.NewServer(s.handler, log)
+		server := served{rest.NewServer(s.handler, log), rest.Crowded(e.listener, c.Limits.Connections)}
 		server.BaseContext = func(net.Listener) context.Context { return requests }
 		server.ConnContext, server.TLSConfig = e.connContext, e.tls
-		resets.Guard(server)
+		resets.Guard(server.Server)
 		servers = append(servers, server)
-		go func() { failed <- e.serve(server, c) }()
+		go func() { failed <- server.serve() }()
 	}
 	var err error
 	notify("READY=1")
@@ -161,6 +174,7 @@ func (s *Server) answer(ctx context.Context, endpoints []endpoint, notify func(s
 	var stopping sync.WaitGroup
 	for _, server := range servers {
 		stopping.Go(func() {
+			server.finish(deadline)
 			if stopErr := server.Shutdown(deadline); stopErr != nil {
 				log.Warn("requests were still under way when the time to stop was over", "error", stopErr)
 				abort()

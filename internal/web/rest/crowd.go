@@ -4,46 +4,54 @@ package rest
 
 import (
 	"container/list"
+	"context"
 	"crypto/tls"
 	"net"
 	"net/http"
 	"net/netip"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
-// Crowded returns a listener that has at most a number of connections open. If a further one
+// firstTime is how long a stopping server waits for the first request of a connection, from its
+// beginning. The server of net/http has the same number, but drops a request that comes meanwhile.
+const firstTime = 5 * time.Second
+
+// Crowd is a listener that has at most a number of connections open. If a further one
 // comes, the connection that has been idle for the longest time gives way, of the address that has the most
 // connections. Connections with a request under way never do: if there are no others, the
 // further one waits until one of them ends. The server must have [ConnState].
-func Crowded(l net.Listener, most int) net.Listener {
-	return &crowdedListener{
-		Listener: l, most: most, groups: map[netip.Prefix]*crowd{},
-		changed: make(chan struct{}, 1), closed: make(chan struct{}),
-	}
-}
-
-type crowdedListener struct {
+type Crowd struct {
 	net.Listener
 	most    int
 	changed chan struct{} // a connection ended or became idle
 	once    sync.Once
-	closed  chan struct{}
+	closed  chan struct{} // also closed by a server that ends serving
 
 	mu     sync.Mutex
 	open   int
-	groups map[netip.Prefix]*crowd
+	conns  map[*crowdedConn]struct{}
+	groups map[netip.Prefix]*group
 	idled  uint64 // number of the last connection that became idle
 }
 
-// crowd are the connections of an address: of a /64 of IPv6, since a client has all of it.
-type crowd struct {
+// Crowded returns a listener that has at most a number of connections of l open.
+func Crowded(l net.Listener, most int) *Crowd {
+	return &Crowd{
+		Listener: l, most: most, conns: map[*crowdedConn]struct{}{}, groups: map[netip.Prefix]*group{},
+		changed: make(chan struct{}, 1), closed: make(chan struct{}),
+	}
+}
+
+// group are the connections of an address: of a /64 of IPv6, since a client has all of it.
+type group struct {
 	open int
 	idle list.List // of *crowdedConn, the one that is idle for the longest time first
 }
 
 // Accept waits for a connection and makes room for it.
-func (l *crowdedListener) Accept() (net.Conn, error) {
+func (l *Crowd) Accept() (net.Conn, error) {
 	c, err := l.Listener.Accept()
 	if err != nil {
 		return nil, err
@@ -71,23 +79,25 @@ func (l *crowdedListener) Accept() (net.Conn, error) {
 }
 
 // enter counts a connection. The caller holds l.mu.
-func (l *crowdedListener) enter(c net.Conn) *crowdedConn {
+func (l *Crowd) enter(c net.Conn) *crowdedConn {
 	in := &crowdedConn{passing: passing{c}, of: l}
 	// A proxy's connection learns the address of its client when it is read.
 	if p, is := c.(*proxyConn); is {
 		c, in.proxied = p.Conn, true
 	}
+	in.until = time.Now().Add(firstTime)
 	l.open++
+	l.conns[in] = struct{}{}
 	l.join(in, groupOf(c.RemoteAddr()))
 	l.rest(in)
 	return in
 }
 
 // join puts a connection into the group of an address.
-func (l *crowdedListener) join(c *crowdedConn, at netip.Prefix) {
+func (l *Crowd) join(c *crowdedConn, at netip.Prefix) {
 	g := l.groups[at]
 	if g == nil {
-		g = &crowd{}
+		g = &group{}
 		l.groups[at] = g
 	}
 	g.open++
@@ -95,7 +105,7 @@ func (l *crowdedListener) join(c *crowdedConn, at netip.Prefix) {
 }
 
 // part takes a connection out of its group.
-func (l *crowdedListener) part(c *crowdedConn) {
+func (l *Crowd) part(c *crowdedConn) {
 	l.work(c)
 	g := l.groups[c.at]
 	if g.open--; g.open == 0 {
@@ -104,7 +114,7 @@ func (l *crowdedListener) part(c *crowdedConn) {
 }
 
 // rest marks a connection as idle.
-func (l *crowdedListener) rest(c *crowdedConn) {
+func (l *Crowd) rest(c *crowdedConn) {
 	if c.idle == nil && !c.left {
 		l.idled++
 		c.since, c.idle = l.idled, l.groups[c.at].idle.PushBack(c)
@@ -113,7 +123,7 @@ func (l *crowdedListener) rest(c *crowdedConn) {
 }
 
 // work marks a connection as working.
-func (l *crowdedListener) work(c *crowdedConn) {
+func (l *Crowd) work(c *crowdedConn) {
 	if c.idle != nil {
 		l.groups[c.at].idle.Remove(c.idle)
 		c.idle = nil
@@ -123,7 +133,7 @@ func (l *crowdedListener) work(c *crowdedConn) {
 
 // victim is the connection that gives way, or nil. Of addresses with equally many connections it is the
 // one with the oldest.
-func (l *crowdedListener) victim() *crowdedConn {
+func (l *Crowd) victim() *crowdedConn {
 	var found *crowdedConn
 	most := 0
 	for _, g := range l.groups {
@@ -138,7 +148,7 @@ func (l *crowdedListener) victim() *crowdedConn {
 	return found
 }
 
-func (l *crowdedListener) poke() {
+func (l *Crowd) poke() {
 	select {
 	case l.changed <- struct{}{}:
 	default:
@@ -146,14 +156,60 @@ func (l *crowdedListener) poke() {
 }
 
 // Close also ends the wait of Accept.
-func (l *crowdedListener) Close() error {
+func (l *Crowd) Close() error {
 	l.once.Do(func() { close(l.closed) })
 	return l.Listener.Close()
 }
 
+// Finish ends the listener and waits until the requests of its connections are answered, or until ctx
+// ends. A connection without a request so far has [firstTime] for it. [http.Server.Shutdown] would
+// read that request and close the connection without an answer, so it must come after Finish. The
+// server must be serving, and each answer must end its connection by then. Connections that wait at a
+// socket of the service manager stay there for the next process.
+func (l *Crowd) Finish(ctx context.Context) {
+	l.Listener.Close() // not l.Close: a connection that Accept has taken already is served
+	select {
+	case <-l.closed: // the server has the last connection
+	case <-ctx.Done():
+		return
+	}
+	for {
+		wait, answered := l.answered(time.Now())
+		if answered {
+			return
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-l.changed:
+		case <-timer.C:
+		case <-ctx.Done():
+		}
+		timer.Stop()
+		if ctx.Err() != nil {
+			return
+		}
+	}
+}
+
+// answered reports whether no request is under way or to be expected. Otherwise it returns when to ask
+// again, if no connection changes before.
+func (l *Crowd) answered(now time.Time) (wait time.Duration, is bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	wait, is = time.Hour, true
+	for c := range l.conns {
+		if c.busy {
+			is = false
+		} else if left := c.until.Sub(now); left > 0 {
+			wait, is = min(wait, left), false
+		}
+	}
+	return wait, is
+}
+
 type crowdedConn struct {
 	passing
-	of      *crowdedListener
+	of      *Crowd
 	proxied bool        // the address of its client is not known yet; of the goroutine that reads
 	resting atomic.Bool // as idle, to be read without of.mu
 
@@ -162,8 +218,10 @@ type crowdedConn struct {
 	idle   *list.Element // nil: it works
 	since  uint64        // order of becoming idle
 	left   bool
-	frames bool // HTTP/2: what comes may be no request
-	apart  int  // streams of events; the connection is not counted while there are any
+	until  time.Time // when its first request is no longer expected; zero: it has come
+	busy   bool      // a request is under way
+	frames bool      // HTTP/2: what comes may be no request
+	apart  int       // streams of events; the connection is not counted while there are any
 }
 
 // Read implements net.Conn. The first bytes of a request end the idle time, before net/http says so.
@@ -192,6 +250,7 @@ func (c *crowdedConn) Close() error {
 	l.mu.Lock()
 	if !c.left {
 		l.part(c)
+		delete(l.conns, c)
 		c.left = true
 		if c.apart == 0 {
 			l.open--
@@ -212,11 +271,18 @@ func ConnState(conn net.Conn, state http.ConnState) {
 	c.of.mu.Lock()
 	switch state {
 	case http.StateIdle:
-		if over, is := conn.(*tls.Conn); is {
+		greeted := false // HTTP/2 becomes idle before its first request, too
+		if over, is := conn.(*tls.Conn); is && !c.frames {
 			c.frames = over.ConnectionState().NegotiatedProtocol == "h2"
+			greeted = c.frames
 		}
+		if !greeted {
+			c.until = time.Time{}
+		}
+		c.busy = false
 		c.of.rest(c)
 	case http.StateActive, http.StateHijacked:
+		c.busy = true
 		c.of.work(c)
 	}
 	c.of.mu.Unlock()

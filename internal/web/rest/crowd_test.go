@@ -3,16 +3,24 @@
 package rest
 
 import (
+	"bufio"
+	"context"
+	"crypto/tls"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/netip"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
+
+	"golang.org/x/net/http2"
 )
 
 // from is a connection of an address.
@@ -116,8 +124,8 @@ func TestCrowdGivesWay(t *testing.T) {
 				for _, s := range append(servers, clients...) {
 					s.Close()
 				}
-				if list := l.(*crowdedListener); list.open != 0 || len(list.groups) != 0 {
-					t.Errorf("%d connections of %d addresses are left", list.open, len(list.groups))
+				if l.open != 0 || len(l.groups) != 0 || len(l.conns) != 0 {
+					t.Errorf("%d connections of %d addresses are left", l.open, len(l.groups))
 				}
 				synctest.Wait()
 			})
@@ -148,4 +156,174 @@ func TestCrowdOfServer(t *testing.T) {
 			defer ask().Close()
 		}
 	})
+}
+
+// TestCrowdFinishes stops a server at each moment of a connection. A request that its client may still send is answered,
+// and the answer ends the connection. Shutdown comes after that, and has nothing to wait for.
+func TestCrowdFinishes(t *testing.T) {
+	const request = "GET / HTTP/1.1\r\nHost: x\r\n\r\n"
+	answer := func(t *testing.T, conn net.Conn, want string) {
+		t.Helper()
+		got, err := io.ReadAll(conn)
+		if text := string(got); err != nil || want == "" && text != "" || !strings.Contains(text, want) || want != "" && !strings.Contains(text, "Connection: close\r\n") {
+			t.Errorf("read %q, %v; want %q at the end of the connection", text, err, want)
+		}
+	}
+	ask := func(t *testing.T, conn net.Conn) {
+		t.Helper()
+		fmt.Fprint(conn, request)
+		if r, err := http.ReadResponse(bufio.NewReaderSize(conn, 1), nil); err != nil || r.Close {
+			t.Fatalf("a request before the stop: %v, %v", r, err)
+		}
+	}
+	for _, c := range []struct {
+		name   string
+		most   int                             // connections
+		before func(t *testing.T, s *stopping) // the stop
+		after  func(t *testing.T, s *stopping) // when Finish waits
+		took   time.Duration
+	}{
+		{"none", 1, func(*testing.T, *stopping) {}, nil, 0},
+		{"a request comes after the stop", 1, func(t *testing.T, s *stopping) { s.dial() }, func(t *testing.T, s *stopping) {
+			time.Sleep(firstTime / 2)
+			fmt.Fprint(s.clients[0], request)
+			answer(t, s.clients[0], "200 OK")
+		}, firstTime / 2},
+		{"no request comes", 1, func(t *testing.T, s *stopping) { s.dial(); time.Sleep(time.Second) }, func(t *testing.T, s *stopping) {
+			answer(t, s.clients[0], "")
+		}, firstTime - time.Second},
+		{"half of a request has come", 1, func(t *testing.T, s *stopping) { fmt.Fprint(s.dial(), request[:20]) }, func(t *testing.T, s *stopping) {
+			time.Sleep(time.Second)
+			fmt.Fprint(s.clients[0], request[20:])
+			answer(t, s.clients[0], "200 OK")
+		}, time.Second},
+		{"a request is under way", 1, func(t *testing.T, s *stopping) { fmt.Fprint(s.dial(), strings.Replace(request, "/", "/slow", 1)) }, func(t *testing.T, s *stopping) {
+			answer(t, s.clients[0], "200 OK")
+		}, slowAnswer},
+		{"a kept connection is idle", 1, func(t *testing.T, s *stopping) { ask(t, s.dial()); synctest.Wait() }, func(t *testing.T, s *stopping) {
+			answer(t, s.clients[0], "")
+		}, 0},
+		{"accepted when there was no place", 1, func(t *testing.T, s *stopping) {
+			fmt.Fprint(s.dial(), strings.Replace(request, "/", "/slow", 1))
+			go fmt.Fprint(s.dial(), request)
+		}, func(t *testing.T, s *stopping) {
+			answer(t, s.clients[0], "200 OK")
+			answer(t, s.clients[1], "200 OK")
+		}, slowAnswer},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newStopping(t, c.most, nil)
+				c.before(t, s)
+				s.stop(t, c.took, func() {
+					if c.after != nil {
+						c.after(t, s)
+					}
+				})
+			})
+		})
+	}
+}
+
+// slowAnswer is how long a request of /slow takes.
+const slowAnswer = time.Minute
+
+// stopping is a server that a test stops.
+type stopping struct {
+	*http.Server
+	pipes   *pipes
+	crowd   *Crowd
+	clients []net.Conn
+}
+
+func newStopping(t *testing.T, most int, config *tls.Config) *stopping {
+	s := &stopping{pipes: newPipes()}
+	s.Server = NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/slow" {
+			time.Sleep(slowAnswer)
+		}
+	}), slog.New(slog.DiscardHandler))
+	s.TLSConfig = config
+	s.crowd = Crowded(s.pipes, most)
+	go func() {
+		if config == nil {
+			s.Serve(Bulk(s.crowd))
+		} else {
+			s.ServeTLS(Bulk(s.crowd), "", "")
+		}
+	}()
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+func (s *stopping) dial() net.Conn {
+	conn := s.pipes.dial()
+	s.clients = append(s.clients, conn)
+	return conn
+}
+
+// stop stops the server as the service does, and does what clients do meanwhile.
+func (s *stopping) stop(t *testing.T, want time.Duration, meanwhile func()) {
+	t.Helper()
+	synctest.Wait()
+	ended, down := make(chan time.Duration, 1), make(chan error, 1)
+	go func() {
+		begun := time.Now()
+		s.SetKeepAlivesEnabled(false)
+		s.crowd.Finish(context.Background())
+		ended <- time.Since(begun)
+		down <- s.Shutdown(context.Background())
+	}()
+	synctest.Wait()
+	meanwhile()
+	if got := <-ended; got != want {
+		t.Errorf("the stop took %v, want %v", got, want)
+	}
+	if err := <-down; err != nil {
+		t.Error(err)
+	}
+}
+
+// TestCrowdFinishesTLS stops a server while a client makes its connection. Its first request is answered, over HTTP/1.1 and
+// HTTP/2, whether the stop comes before the handshake or between the handshake and the request.
+func TestCrowdFinishesTLS(t *testing.T) {
+	certificate := selfSigned(t)
+	for _, protocol := range []string{"http/1.1", "h2"} {
+		for _, shaken := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, handshake before the stop: %v", protocol, shaken), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					s := newStopping(t, 1, &tls.Config{Certificates: []tls.Certificate{certificate}})
+					conn := tls.Client(s.dial(), &tls.Config{InsecureSkipVerify: true, NextProtos: []string{protocol}})
+					prepare := func() http.RoundTripper {
+						if err := conn.Handshake(); err != nil {
+							t.Fatal(err)
+						}
+						if protocol == "h2" {
+							over, err := new(http2.Transport).NewClientConn(conn) // sends the preface
+							if err != nil {
+								t.Fatal(err)
+							}
+							return over
+						}
+						return &http.Transport{DialTLSContext: func(context.Context, string, string) (net.Conn, error) { return conn, nil }}
+					}
+					var client http.RoundTripper
+					if shaken {
+						client = prepare()
+					}
+					s.stop(t, firstTime-time.Millisecond, func() {
+						time.Sleep(firstTime - time.Millisecond)
+						if !shaken {
+							client = prepare()
+						}
+						r, err := client.RoundTrip(httptest.NewRequest("GET", "https://server/", nil))
+						if err != nil || r.StatusCode != 200 {
+							t.Fatalf("the request: %v, %v", r, err)
+						}
+						r.Body.Close()
+					})
+				})
+			})
+		}
+	}
 }

@@ -84,11 +84,10 @@ func TestEventsApart(t *testing.T) {
 	}
 	leave()
 	<-ended
-	of := crowded.(*crowdedListener)
 	for { // the connections end a moment later
-		of.mu.Lock()
-		open := of.open
-		of.mu.Unlock()
+		crowded.mu.Lock()
+		open := crowded.open
+		crowded.mu.Unlock()
 		if open == 0 {
 			break
 		}

@@ -39,15 +39,6 @@ type resetServer struct {
 }
 
 func newResetServer(t *testing.T, proxies Proxies) *resetServer {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	x := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{"server"}, NotAfter: time.Now().Add(time.Hour)}
-	der, err := x509.CreateCertificate(rand.Reader, x, x, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
 	s := &resetServer{t: t, pipes: newPipes()}
 	log := slog.New(slog.NewTextHandler(&s.log, nil))
 	s.handler = func(w http.ResponseWriter, r *http.Request) {
@@ -63,12 +54,26 @@ func newResetServer(t *testing.T, proxies Proxies) *resetServer {
 	}
 	server := NewServer(s.handler, log)
 	server.ConnContext = proxies.ConnContext
-	server.TLSConfig = &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}
+	server.TLSConfig = &tls.Config{Certificates: []tls.Certificate{selfSigned(t)}}
 	s.resets = NewResets(log, prometheus.NewRegistry())
 	s.resets.Guard(server)
 	go server.ServeTLS(s.pipes, "", "")
 	t.Cleanup(func() { server.Close() })
 	return s
+}
+
+// selfSigned makes a certificate of a server.
+func selfSigned(t *testing.T) tls.Certificate {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{"server"}, NotAfter: time.Now().Add(time.Hour)}
+	der, err := x509.CreateCertificate(rand.Reader, x, x, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 }
 
 // resetClient is a client of HTTP/2 that writes frames as a test says.
