@@ -305,9 +305,9 @@ func (c *Check) CoversPart(paths ...string) Finding {
 	f := Finding{Code: CodePart, Headline: "covers only " + what, Text: "the signature covers a part of the document only: " + what}
 	switch {
 	case c.Expect == "" && c.Strict:
-		f.Indication = SigConstraintsFailure
+		f.Indication = IndicationOf(CodePart)
 	case c.Expect != "" && !slices.Contains(paths, c.Expect):
-		f.Indication = SigConstraintsFailure
+		f.Indication = IndicationOf(CodePart)
 		f.Text += "; " + c.Expect + " was expected"
 	}
 	return f

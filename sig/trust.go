@@ -51,7 +51,7 @@ func (c *Check) Trust(ctx context.Context, signer *x509gost.Certificate, at time
 	// RFC 5280, 4.2.1.3: a key with either bit may sign documents.
 	if signer.HasKeyUsage && signer.KeyUsage&(x509.KeyUsageDigitalSignature|x509.KeyUsageContentCommitment) == 0 {
 		findings = append(findings, Finding{
-			Code: certificateCode + "usage", Indication: ChainConstraintsFailure,
+			Code: certificateCode + "usage", Indication: IndicationOf(certificateCode + "usage"),
 			Text: "the certificate is not for signatures: keyUsage has neither digitalSignature nor nonRepudiation",
 		})
 	}
@@ -147,35 +147,13 @@ func (c *Check) trust(ctx context.Context, leaf *x509gost.Certificate, at time.T
 		one := Finding{Code: certificateCode + f.Code, Text: f.Text, Certificate: f.Certificate, When: f.When}
 		switch {
 		case f.Fatal:
-			one.Indication = ofChain(f.Code)
+			one.Indication = IndicationOf(one.Code)
 		case f.Code == chain.CodeRevocationUnknown:
 			one.Headline = "revocation not checked"
 		}
 		findings = append(findings, one)
 	}
 	return path, append(findings, asked...)
-}
-
-// chainIndications has the sub-indications of fatal findings of package chain (EN 319 102-1,
-// 5.2.6).
-var chainIndications = map[string]Indication{
-	chain.CodeExpired:           OutOfBoundsNoPOE,
-	chain.CodeNotYetValid:       NotYetValid,
-	chain.CodeRevoked:           Revoked,
-	chain.CodeNoPath:            NoCertificateChainFound,
-	chain.CodeSignature:         CertificateChainGeneralFailure,
-	chain.CodeRevocationUnknown: TryLater,
-	chain.CodeUnsupported:       CryptoConstraintsFailure,
-	chain.CodeWeak:              CryptoConstraintsFailureNoPOE,
-}
-
-// ofChain returns the sub-indication of a fatal finding of package chain. Codes that are not
-// listed mean that a certificate may not be used this way.
-func ofChain(code string) Indication {
-	if i, ok := chainIndications[code]; ok {
-		return i
-	}
-	return ChainConstraintsFailure
 }
 
 // askIssuers fetches the missing issuers of an incomplete path.

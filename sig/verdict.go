@@ -99,17 +99,6 @@ func (i Indication) Verdict() Verdict {
 	return Indeterminate
 }
 
-// Indications has the indication of a fatal finding by its code.
-type Indications map[string]Indication
-
-// Of returns the indication of a code, or FormatFailure if the code is not listed.
-func (t Indications) Of(code string) Indication {
-	if i, ok := t[code]; ok {
-		return i
-	}
-	return FormatFailure
-}
-
 // worst returns the worst verdict of the findings, or Passed if there are none.
 func worst(findings []Finding) Verdict {
 	v := Passed
@@ -128,27 +117,35 @@ func (r *Report) Verdict() Verdict {
 	if len(r.Signatures) == 0 {
 		return Failed
 	}
-	signed := slices.ContainsFunc(r.Signatures, func(s Signature) bool { return !s.IsStamp() })
 	v := r.Own()
-	for i := range r.Signatures {
-		if s := &r.Signatures[i]; !signed || !s.IsStamp() {
-			v = max(v, s.Verdict())
-		}
+	for _, s := range r.deciding() {
+		v = max(v, s.Verdict())
 	}
 	return v
+}
+
+// deciding returns the signatures that count in the verdict of the file.
+func (r *Report) deciding() (list []*Signature) {
+	signed := slices.ContainsFunc(r.Signatures, func(s Signature) bool { return !s.IsStamp() })
+	for i := range r.Signatures {
+		if s := &r.Signatures[i]; !signed || !s.IsStamp() {
+			list = append(list, s)
+		}
+	}
+	return list
 }
 
 // Own returns the verdict of the file without its signatures.
 func (r *Report) Own() Verdict { return worst(r.Findings) }
 
-// OfCertificate returns the verdict of a certificate for what [Check.Trust] or [Check.TrustAny]
+// OfCertificate returns the status of a certificate for what [Check.Trust] or [Check.TrustAny]
 // returned.
-func OfCertificate(path []*x509gost.Certificate, findings []Finding) Verdict {
-	v := worst(findings)
+func OfCertificate(path []*x509gost.Certificate, findings []Finding) Conclusion {
+	c := concluded(findings)
 	if len(path) == 0 {
-		v = max(v, Indeterminate)
+		c = c.worse(Conclusion{Indeterminate, NoCertificateChainFound})
 	}
-	return v
+	return c
 }
 
 // Verdict returns the verdict of the signature together with its countersignatures: the worst of

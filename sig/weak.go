@@ -22,7 +22,7 @@ func WeakHash(h *suite.Hash, by time.Time) (Finding, bool) {
 		return Finding{}, false
 	}
 	return Finding{
-		Code: CodeWeak, Indication: CryptoConstraintsFailureNoPOE,
+		Code: CodeWeak, Indication: IndicationOf(CodeWeak),
 		Text: fmt.Sprintf("the signature uses %s, which can be forged since %s, and nothing proves that it existed before", w.What, w.Since.Format(time.DateOnly)),
 	}, true
 }
@@ -34,7 +34,7 @@ func WeakStamp(w suite.Weakness) (Finding, bool) {
 		return Finding{}, false
 	}
 	return Finding{
-		Code: CodeWeak, Indication: CryptoConstraintsFailureNoPOE,
+		Code: CodeWeak, Indication: IndicationOf(CodeWeak),
 		Text: fmt.Sprintf("the time stamp uses %s, which can be forged since %s, and proves no time", w.What, w.Since.Format(time.DateOnly)),
 	}, true
 }

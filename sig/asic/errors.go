@@ -36,26 +36,10 @@ const (
 	codeLapsed        = "archive-time-stamp-lapsed" // it was not renewed in time
 )
 
-// indications is the meaning of fatal findings. A code that is not listed means FORMAT_FAILURE: the
-// container breaks the rules of the format.
-var indications = sig.Indications{
-	codeMany:          sig.Generic,
-	codeNoManifest:    sig.SignedDataNotFound,
-	codeGone:          sig.SignedDataNotFound,
-	codeMissing:       sig.SignedDataNotFound,
-	codeDigest:        sig.HashFailure,
-	codeAlgorithm:     sig.CryptoConstraintsFailure,
-	codeFailed:        sig.SignedDataNotFound,
-	codeTimeStamp:     sig.NoPOE,
-	codeNoCertificate: sig.NoSigningCertificateFound,
-	codeEvidence:      sig.Generic,
-	sig.CodeWeak:      sig.CryptoConstraintsFailureNoPOE,
-}
-
 func finding(code string, fatal bool, format string, args ...any) sig.Finding {
 	f := sig.Finding{Code: code, Text: fmt.Sprintf(format, args...)}
 	if fatal {
-		f.Indication = indications.Of(code)
+		f.Indication = sig.IndicationOf(code)
 	}
 	return f
 }

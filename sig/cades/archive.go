@@ -504,12 +504,12 @@ func (v *verifier) archiveStamp(ctx context.Context, a *archiveStamp, l *longTer
 	switch {
 	case a.err != nil:
 		text := fmt.Sprintf("%s is invalid: %v", a.name(), a.err)
-		ts.Findings = append(ts.Findings, sig.Finding{Code: codeTimeStampInvalid, Text: text, Indication: indications.Of(codeTimeStampInvalid)})
+		ts.Findings = append(ts.Findings, sig.Finding{Code: codeTimeStampInvalid, Text: text, Indication: sig.IndicationOf(codeTimeStampInvalid)})
 		l.findings = append(l.findings, sig.StampLeftOut(codeTimeStampInvalid, text))
 		return
 	case a.missing != "":
 		text := a.name() + " was not checked: " + a.missing
-		ts.Findings = append(ts.Findings, sig.Finding{Code: codeTimeStamp, Text: text, Indication: sig.NoPOE})
+		ts.Findings = append(ts.Findings, sig.Finding{Code: codeTimeStamp, Text: text, Indication: sig.IndicationOf(codeTimeStamp)})
 		l.note(codeTimeStamp, "%s", text)
 		return
 	}

@@ -77,7 +77,7 @@ func (l *longTerm) note(code, format string, args ...any) {
 }
 
 func (l *longTerm) fatal(code, format string, args ...any) {
-	l.findings = append(l.findings, sig.Finding{Code: code, Text: fmt.Sprintf(format, args...), Indication: indications.Of(code)})
+	l.findings = append(l.findings, sig.Finding{Code: code, Text: fmt.Sprintf(format, args...), Indication: sig.IndicationOf(code)})
 	l.broken = true
 }
 
@@ -471,7 +471,7 @@ func (v *verifier) stamp(ctx context.Context, kind string, place int, value []by
 	ts.Kind = kind
 	invalid := func(err error) sig.TimeStamp {
 		text := fmt.Sprintf("the time stamp (%s) is invalid: %v", kind, err)
-		ts.Findings = append(ts.Findings, sig.Finding{Code: codeTimeStampInvalid, Text: text, Indication: indications.Of(codeTimeStampInvalid)})
+		ts.Findings = append(ts.Findings, sig.Finding{Code: codeTimeStampInvalid, Text: text, Indication: sig.IndicationOf(codeTimeStampInvalid)})
 		l.findings = append(l.findings, sig.StampLeftOut(codeTimeStampInvalid, text))
 		return ts
 	}

@@ -39,25 +39,6 @@ const (
 	maxCountersigners = 256 // all levels together
 )
 
-// indications is the meaning of fatal findings. A code that is not listed means
-// FORMAT_FAILURE: the signature breaks the rules of the format.
-var indications = sig.Indications{
-	codeNoCertificate:          sig.NoSigningCertificateFound,
-	codeOriginal:               sig.HashFailure,
-	codeHashUnavailable:        sig.SignedDataNotFound,
-	codeDocumentMissing:        sig.SignedDataNotFound,
-	codeMany:                   sig.Generic,
-	codeTimeStampInvalid:       sig.NoPOE,
-	cms.CodeAlgorithm:          sig.CryptoConstraintsFailure,
-	cms.CodeMessageDigest:      sig.HashFailure,
-	cms.CodeSignature:          sig.SigCryptoFailure,
-	cms.CodeSigningCertificate: sig.NoSigningCertificateFound,
-	// A signature that programs judge differently has no verdict.
-	cms.CodeOrder:       sig.Generic,
-	cms.CodeStoredOrder: sig.Generic,
-	cms.CodeNotDER:      sig.Generic,
-}
-
 // Verify implements sig.Verifier. A detached message needs the Original or its Hash. If
 // they are given with an attached message, they must match the attached document.
 func (f *Format) Verify(ctx context.Context, c *sig.Check) (*sig.Report, error) {
@@ -111,12 +92,12 @@ func (*Format) verify(ctx context.Context, c *sig.Check) (*sig.Report, error) {
 		v.report.Findings = append(v.report.Findings, sig.Finding{Code: codePadding, Text: fmt.Sprintf("%d zero bytes follow the message and belong to nothing", m.Padding)})
 	}
 	if len(m.Signers) == 0 {
-		v.report.Findings = append(v.report.Findings, sig.Finding{Code: codeNoSignature, Text: "the message has no signature", Indication: sig.FormatFailure})
+		v.report.Findings = append(v.report.Findings, sig.Finding{Code: codeNoSignature, Text: "the message has no signature", Indication: sig.IndicationOf(codeNoSignature)})
 	}
 	for i, s := range m.Signers {
 		if i == maxSigners {
 			v.report.Findings = append(v.report.Findings, sig.Finding{
-				Code: codeMany, Text: fmt.Sprintf("the message has %d signatures; only the first %d were checked", len(m.Signers), i), Indication: indications.Of(codeMany),
+				Code: codeMany, Text: fmt.Sprintf("the message has %d signatures; only the first %d were checked", len(m.Signers), i), Indication: sig.IndicationOf(codeMany),
 			})
 			break
 		}
@@ -215,7 +196,7 @@ func (v *verifier) digests(ctx context.Context) (err error) {
 	for _, g := range given {
 		if d, ok := find(v.content, g.Hash); ok && !bytes.Equal(d.Sum, g.Sum) {
 			v.report.Findings = append(v.report.Findings, sig.Finding{
-				Code: codeOriginal, Text: "the given document or hash value is not the one that the message covers", Indication: indications.Of(codeOriginal),
+				Code: codeOriginal, Text: "the given document or hash value is not the one that the message covers", Indication: sig.IndicationOf(codeOriginal),
 			})
 			break
 		}
@@ -323,7 +304,7 @@ func (v *verifier) judge(ctx context.Context, out sig.Signature, s *cms.SignerIn
 		one := sig.Finding{Code: f.Code, Text: f.Text}
 		switch {
 		case f.Fatal:
-			one.Indication = indications.Of(f.Code)
+			one.Indication = sig.IndicationOf(f.Code)
 		case f.Code == cms.CodeOtherIssuer:
 			one = sig.OtherIssuer(f)
 		}
@@ -375,14 +356,14 @@ func (v *verifier) trust(ctx context.Context, out *sig.Signature, l *longTerm) (
 func (v *verifier) countersigners(ctx context.Context, target *cms.SignerInfo, of *longTerm, owner *sig.Signature, depth int) (out []sig.Signature) {
 	infos, err := target.Countersignatures()
 	if err != nil {
-		owner.Findings = append(owner.Findings, sig.Finding{Code: codeCountersigner, Text: err.Error(), Indication: sig.FormatFailure})
+		owner.Findings = append(owner.Findings, sig.Finding{Code: codeCountersigner, Text: err.Error(), Indication: sig.IndicationOf(codeCountersigner)})
 	}
 	for i, s := range infos {
 		if v.budget.Err() != nil {
 			return out // Verify returns this error
 		}
 		if v.counters == 0 || depth == cms.MaxCountersignatures {
-			owner.Findings = append(owner.Findings, sig.Finding{Code: codeCountersigner, Text: "there are more countersignatures than the limit; the others were not checked", Indication: sig.Generic})
+			owner.Findings = append(owner.Findings, sig.Finding{Code: codeMany, Text: "there are more countersignatures than the limit; the others were not checked", Indication: sig.IndicationOf(codeMany)})
 			return out
 		}
 		v.counters--
@@ -404,6 +385,6 @@ func (v *verifier) countersigners(ctx context.Context, target *cms.SignerInfo, o
 }
 
 func fatal(s sig.Signature, code, text string) sig.Signature {
-	s.Findings = append(s.Findings, sig.Finding{Code: code, Text: text, Indication: indications.Of(code)})
+	s.Findings = append(s.Findings, sig.Finding{Code: code, Text: text, Indication: sig.IndicationOf(code)})
 	return s
 }

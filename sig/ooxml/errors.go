@@ -23,7 +23,7 @@ const (
 	codeTwice        = "reference-twice"          // a part is signed twice
 	codeDigest       = "digest-mismatch"          // a signed part has changed
 	codeAlgorithm    = "algorithm-unknown"        // an unknown algorithm
-	codeTransform    = "transform-refused"        // a transform that signatures of packages do not use
+	codeTransform    = "transform-unexpected"     // a transform that signatures of packages do not use
 	codeContentType  = "content-type-changed"     // a part has another content type than when it was signed
 	codeNoType       = "content-type-missing"     // a part or a relationships part without its content type
 	codeRelationship = "relationship-not-covered" // an unsigned relationship that Office would have signed
@@ -35,27 +35,6 @@ const (
 	codeHidden       = "hidden-entry"             // bytes in the archive that belong to no entry
 	codeNotLookedAt  = "original-not-compared"    // an original document was given, which this format does not use
 )
-
-// indications is the meaning of fatal findings. A code that is not listed means
-// FORMAT_FAILURE: the signature breaks the rules of the format. This includes a signature
-// for Office that leaves out what Office signs.
-var indications = sig.Indications{
-	codeMany: sig.Generic,
-	// The package says that there is one more signature than can be checked. Nothing
-	// shows that it was invalid, so the document has not failed.
-	codeGone:    sig.SignedDataNotFound,
-	codeMissing: sig.SignedDataNotFound,
-	codeDigest:  sig.HashFailure,
-	// The signed reference to a part includes the content type.
-	codeContentType: sig.HashFailure,
-	// Programs that read it show something that is not signed, others do not.
-	codeNoType:    sig.SignedDataNotFound,
-	codeAlgorithm: sig.CryptoConstraintsFailure,
-	// The target may be visible in some programs, or in none.
-	codeUnknown: sig.SignedDataNotFound,
-	codeFailed:  sig.SignedDataNotFound,
-	codeWork:    sig.Generic,
-}
 
 // unfit returns the error of an Office document that cannot be signed or checked.
 func unfit(cause error, format string, args ...any) error {

@@ -93,7 +93,7 @@ type verifier struct {
 func (v *verifier) add(code, text string, fatal bool) {
 	f := sig.Finding{Code: code, Text: text}
 	if fatal {
-		f.Indication = indications.Of(code)
+		f.Indication = sig.IndicationOf(code)
 	}
 	v.report.Findings = append(v.report.Findings, f)
 }
@@ -181,7 +181,7 @@ func (c *claim) keeps(r *relationship) bool { return c.ids[r.id] || c.kinds[r.ki
 func (v *verification) add(code string, fatal bool, format string, args ...any) {
 	f := sig.Finding{Code: code, Text: fmt.Sprintf(format, args...)}
 	if fatal {
-		f.Indication = indications.Of(code)
+		f.Indication = sig.IndicationOf(code)
 	}
 	v.out.Findings = append(v.out.Findings, f)
 }

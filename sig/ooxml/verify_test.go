@@ -117,7 +117,7 @@ func TestChanges(t *testing.T) {
 		}), []string{"reference-id-not-unique", "signature-malformed"}},
 		"transform dropped": {resign(func(s string) string {
 			return strings.Replace(s, `<Transform Algorithm="http://schemas.openxmlformats.org/package/2006/RelationshipTransform">`, `<Transform Algorithm="http://www.w3.org/TR/1999/REC-xslt-19991116">`, 1)
-		}), []string{"digest-mismatch", "transform-refused"}},
+		}), []string{"digest-mismatch", "transform-unexpected"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := verify(t, sigtest.Zip(c.files, ""), root)
@@ -143,7 +143,7 @@ var means = map[string]sig.Indication{
 	"reference-missing": sig.SignedDataNotFound, "relationship-unknown": sig.SignedDataNotFound,
 	"signature-missing": sig.SignedDataNotFound, "reference-id-not-unique": sig.SignedDataNotFound,
 	"relationship-not-covered": sig.FormatFailure, "part-not-covered": sig.FormatFailure, "reference-twice": sig.FormatFailure,
-	"transform-refused": sig.FormatFailure, "signature-malformed": sig.FormatFailure, "no-signature": sig.FormatFailure,
+	"transform-unexpected": sig.FormatFailure, "signature-malformed": sig.FormatFailure, "no-signature": sig.FormatFailure,
 }
 
 // relationshipsIn lists the elements of a relationships part.

@@ -30,7 +30,7 @@ func (c *comparison) findings() []sig.Finding {
 		if len(c.found[k]) > 0 {
 			f := sig.Finding{Code: code, Text: fmt.Sprintf(format, args...) + ": " + listed(c.found[k])}
 			if fatal {
-				f.Indication = indications.Of(code)
+				f.Indication = sig.IndicationOf(code)
 			}
 			out = append(out, f)
 		}
@@ -49,7 +49,7 @@ func (c *comparison) findings() []sig.Finding {
 	add(codeLaterAnnotations, limits.level != 3, kindAnnotations, "annotations were changed later, which can hide what was signed")
 	add(codeLaterChange, true, kindOther, "what was signed was changed later")
 	if c.partly != "" {
-		out = append(out, sig.Finding{Code: codeLaterUnknown, Text: "not all later changes were checked: " + c.partly, Indication: indications.Of(codeLaterUnknown)})
+		out = append(out, sig.Finding{Code: codeLaterUnknown, Text: "not all later changes were checked: " + c.partly, Indication: sig.IndicationOf(codeLaterUnknown)})
 	}
 	return out
 }
@@ -69,7 +69,7 @@ func (c *comparison) part(check *sig.Check) (f sig.Finding, ok bool) {
 		f.Headline = "later changes: " + strings.Join(matter, ", ")
 	}
 	if ok = len(matter) > 0 || len(c.found[kindSignature]) > 0; ok && (check.Strict || check.Expect != "") {
-		f.Indication = indications.Of(f.Code)
+		f.Indication = sig.IndicationOf(f.Code)
 		return f, true
 	}
 	return f, len(matter) > 0

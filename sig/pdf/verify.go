@@ -43,24 +43,6 @@ const (
 	codeUntrusted     = "time-stamp-untrusted"      // it is not by a trusted service
 )
 
-// indications is the meaning of fatal findings. A code that is not listed means
-// FORMAT_FAILURE: the signature breaks the rules of the format. This includes later
-// changes that a signature forbids, because its own digest still matches.
-var indications = sig.Indications{
-	codeMany:          sig.Generic,
-	codeUnknown:       sig.Generic,
-	codeDigest:        sig.HashFailure,
-	codeTimeStamp:     sig.NoPOE,
-	codeStampOrder:    sig.NoPOE,
-	codeNoCertificate: sig.NoSigningCertificateFound,
-	sig.CodePart:      sig.SigConstraintsFailure,
-	codeLaterUnknown:  sig.Generic,
-
-	cms.CodeAlgorithm:          sig.CryptoConstraintsFailure,
-	cms.CodeSignature:          sig.SigCryptoFailure,
-	cms.CodeSigningCertificate: sig.NoSigningCertificateFound,
-}
-
 // Verify implements sig.Verifier. An encrypted document must open without a password or
 // with that of the check, else the error is an ErrParams.
 func (f *Format) Verify(ctx context.Context, c *sig.Check) (*sig.Report, error) {
@@ -148,7 +130,7 @@ type signature struct {
 }
 
 func (s *signature) fatal(code, format string, args ...any) {
-	s.findings = append(s.findings, sig.Finding{Code: code, Text: fmt.Sprintf(format, args...), Indication: indications.Of(code)})
+	s.findings = append(s.findings, sig.Finding{Code: code, Text: fmt.Sprintf(format, args...), Indication: sig.IndicationOf(code)})
 	s.broken = true
 }
 
@@ -169,7 +151,7 @@ func (v *verifier) collect() {
 		}
 		if len(v.signatures) == maxSignatures {
 			v.report.Findings = append(v.report.Findings, sig.Finding{
-				Code: codeMany, Text: fmt.Sprintf("the document has more than %d signatures", maxSignatures), Indication: indications.Of(codeMany),
+				Code: codeMany, Text: fmt.Sprintf("the document has more than %d signatures", maxSignatures), Indication: sig.IndicationOf(codeMany),
 			})
 			break
 		}
@@ -178,7 +160,7 @@ func (v *verifier) collect() {
 	}
 	slices.SortStableFunc(v.signatures, func(a, b *signature) int { return int(min(1, max(-1, a.end-b.end))) })
 	if len(v.signatures) == 0 {
-		v.report.Findings = append(v.report.Findings, sig.Finding{Code: codeNoSignature, Text: "the document has no signature", Indication: indications.Of(codeNoSignature)})
+		v.report.Findings = append(v.report.Findings, sig.Finding{Code: codeNoSignature, Text: "the document has no signature", Indication: sig.IndicationOf(codeNoSignature)})
 	}
 }
 
@@ -486,7 +468,7 @@ func (v *verifier) judge(s *signature) sig.Signature {
 	out.Revision = s.revision
 	for i := range s.findings {
 		if f := &s.findings[i]; f.Code == codePadding && v.check.Strict {
-			f.Indication = sig.SigConstraintsFailure
+			f.Indication = sig.IndicationOf(codePadding)
 		}
 	}
 	out.Findings = append(out.Findings, s.findings...)

@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"io"
 
+	"tamga/pki/cms"
 	"tamga/pki/suite"
 	"tamga/sig"
 )
@@ -118,7 +119,7 @@ func (*Format) Verify(ctx context.Context, c *sig.Check) (*sig.Report, error) {
 	out := sig.Signature{Signer: c.Certificate, Level: "raw", BestTime: c.At}
 	s, err := sig.SuiteOf(c.Certificate)
 	if err != nil {
-		out.Findings = append(out.Findings, sig.Finding{Code: "algorithm-unknown", Text: err.Error(), Indication: sig.CryptoConstraintsFailure})
+		out.Findings = append(out.Findings, sig.Finding{Code: cms.CodeAlgorithm, Text: err.Error(), Indication: sig.IndicationOf(cms.CodeAlgorithm)})
 		return &sig.Report{Signatures: []sig.Signature{out}}, nil
 	}
 	out.Scheme = s.Scheme()
@@ -135,7 +136,7 @@ func (*Format) Verify(ctx context.Context, c *sig.Check) (*sig.Report, error) {
 	}
 	// Verify refuses a digest of another algorithm or length as well.
 	if err := s.Verify(c.Certificate.PublicKey, d, value); err != nil {
-		out.Findings = append(out.Findings, sig.Finding{Code: "signature-mismatch", Text: "the signature value does not match this document and this certificate: " + err.Error(), Indication: sig.SigCryptoFailure})
+		out.Findings = append(out.Findings, sig.Finding{Code: cms.CodeSignature, Text: "the signature value does not match this document and this certificate: " + err.Error(), Indication: sig.IndicationOf(cms.CodeSignature)})
 	}
 	path, found := c.Trust(ctx, c.Certificate, c.At, sig.Found{})
 	out.Chain, out.Findings = path, append(out.Findings, found...)

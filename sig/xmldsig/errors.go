@@ -46,30 +46,6 @@ const (
 	codeNotLookedAt = "original-not-compared"       // an original document was given, which this format does not use
 )
 
-// indications is the meaning of fatal findings. A code that is not listed means
-// FORMAT_FAILURE: the signature breaks the rules of the format.
-var indications = sig.Indications{
-	codeMany:      sig.Generic,
-	codeAlgorithm: sig.CryptoConstraintsFailure,
-	// It is unknown what a refused transform returns or what a refused reference
-	// contains. So nothing shows that the data has changed, and nothing that it has not.
-	codeTransform: sig.SignedDataNotFound,
-	codeRemote:    sig.SignedDataNotFound,
-	codeMissing:   sig.SignedDataNotFound,
-	codeNotUnique: sig.SignedDataNotFound,
-	codeMisplaced: sig.SignedDataNotFound,
-	codeNothing:   sig.SignedDataNotFound,
-	codeFailed:    sig.SignedDataNotFound,
-	codeWork:      sig.Generic,
-	codeDigest:    sig.HashFailure,
-	codeValue:     sig.SigCryptoFailure,
-	codeNoCert:    sig.NoSigningCertificateFound,
-	// The key of the named certificate cannot have made the value.
-	codeKeyMismatch: sig.SigCryptoFailure,
-	codeSigningCert: sig.NoSigningCertificateFound,
-	codeTimeStamp:   sig.NoPOE,
-}
-
 // flaw is an error in a Signature element with its place. The place is counted only when
 // Error is called, because that takes a pass over the document.
 type flaw struct {

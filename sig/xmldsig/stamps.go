@@ -97,7 +97,7 @@ func (v *verification) timeStamps() {
 				name = fmt.Sprintf("the archive time stamp at place %d of the unsigned properties", s.place+1)
 			}
 			text := name + " is invalid: " + s.err.Error()
-			s.result.Findings = append(s.result.Findings, sig.Finding{Code: codeTimeStamp, Text: text, Indication: indications.Of(codeTimeStamp)})
+			s.result.Findings = append(s.result.Findings, sig.Finding{Code: codeTimeStamp, Text: text, Indication: sig.IndicationOf(codeTimeStamp)})
 			v.out.Findings = append(v.out.Findings, sig.StampLeftOut(codeTimeStamp, text))
 			continue
 		}

@@ -78,11 +78,11 @@ type verifier struct {
 func (v *verifier) all() error {
 	nodes := signatures(v.tree)
 	if len(nodes) == 0 {
-		v.report.Findings = append(v.report.Findings, sig.Finding{Code: codeNoSignature, Text: "the document has no signature: it has no element Signature of the namespace " + nsDS, Indication: indications.Of(codeNoSignature)})
+		v.report.Findings = append(v.report.Findings, sig.Finding{Code: codeNoSignature, Text: "the document has no signature: it has no element Signature of the namespace " + nsDS, Indication: sig.IndicationOf(codeNoSignature)})
 		return nil
 	}
 	if len(nodes) > maxSignatures {
-		v.report.Findings = append(v.report.Findings, sig.Finding{Code: codeMany, Text: fmt.Sprintf("the document has %d signatures; only the first %d were checked", len(nodes), maxSignatures), Indication: indications.Of(codeMany)})
+		v.report.Findings = append(v.report.Findings, sig.Finding{Code: codeMany, Text: fmt.Sprintf("the document has %d signatures; only the first %d were checked", len(nodes), maxSignatures), Indication: sig.IndicationOf(codeMany)})
 		nodes = nodes[:maxSignatures]
 	}
 	read := make([]*signature, len(nodes))
@@ -148,7 +148,7 @@ type verification struct {
 func (v *verification) add(code, text string, fatal bool) {
 	f := sig.Finding{Code: code, Text: text}
 	if fatal {
-		f.Indication = indications.Of(code)
+		f.Indication = sig.IndicationOf(code)
 	}
 	v.out.Findings = append(v.out.Findings, f)
 }

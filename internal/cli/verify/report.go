@@ -27,8 +27,10 @@ type Report struct {
 	// Verdict is passed, failed or indeterminate: the worst of the file, its
 	// signatures and countersignatures. The exit code says the same with 0, 1 and 3.
 	Verdict    string            `json:"verdict"`
-	Headlines  []string          `json:"headlines,omitempty"` // remarks on the verdict
-	JudgedAt   time.Time         `json:"judged_at"`           // the time for which certificates were verified
+	Status     string            `json:"status"`                   // the verdict in the words of EN 319 102-1: TOTAL-PASSED, INDETERMINATE or TOTAL-FAILED
+	Sub        string            `json:"sub_indication,omitempty"` // and its sub-indication, such as HASH_FAILURE, if it did not pass
+	Headlines  []string          `json:"headlines,omitempty"`      // remarks on the verdict
+	JudgedAt   time.Time         `json:"judged_at"`                // the time for which certificates were verified
 	Notes      []cli.Sentence    `json:"notes,omitempty"`
 	Findings   []findingReport   `json:"findings,omitempty"` // about the whole file
 	Files      []fileReport      `json:"files,omitempty"`    // of a container
@@ -48,7 +50,10 @@ type fileReport struct {
 type signatureReport struct {
 	Index int `json:"index"` // in the order of the file, from 0
 	// Verdict is passed, failed or indeterminate, countersignatures included.
-	Verdict   string   `json:"verdict"`
+	Verdict string `json:"verdict"`
+	// Status and Sub are the verdict in the words of EN 319 102-1, as those of the file.
+	Status    string   `json:"status"`
+	Sub       string   `json:"sub_indication,omitempty"`
 	Headlines []string `json:"headlines,omitempty"`
 	// SignatureHolds reports whether the signature value is valid for the document and for the
 	// certificate of the signer, by all rules of the format.
@@ -123,16 +128,18 @@ func (r *Report) fill(report *sig.Report) {
 		r.Files = append(r.Files, fileReport{f.Name, f.Size, append([]int{}, f.Signatures...)})
 	}
 	r.Signatures = signatureReports(report.Signatures)
-	r.verdict = report.Verdict()
-	r.Verdict, r.Headlines = r.verdict.String(), report.Headlines()
+	status := report.Conclusion()
+	r.verdict = status.Verdict
+	r.Verdict, r.Status, r.Sub, r.Headlines = r.verdict.String(), status.Main(), string(status.Sub), report.Headlines()
 }
 
 func signatureReports(signatures []sig.Signature) []signatureReport {
 	out := make([]signatureReport, 0, len(signatures)) // [] in JSON, not null
 	for i := range signatures {
 		s := &signatures[i]
+		status := s.Conclusion()
 		one := signatureReport{
-			Index: s.Index, Verdict: s.Verdict().String(), Headlines: s.Headlines(),
+			Index: s.Index, Verdict: status.Verdict.String(), Status: status.Main(), Sub: string(status.Sub), Headlines: s.Headlines(),
 			SignatureHolds: s.Holds(), Trusted: s.Trusted(),
 			Level: s.Level, Covers: s.Covers, Quality: sign.QualityOf(s.Quality), Findings: findingReports(s.Findings),
 		}
@@ -319,6 +326,9 @@ func (p *printer) signature(s *signatureReport, indent string, what cli.Word, of
 		p.field(indent, "signed", "%s, as the signer says", moment(*s.SigningTime))
 	} else {
 		p.field(indent, "signed", "the signer does not say when")
+	}
+	if s.Sub != "" {
+		p.field(indent, "status", "%s, %s (EN 319 102-1)", s.Status, s.Sub)
 	}
 	for _, ts := range s.TimeStamps {
 		service, verdict := p.console.Text("an unknown service"), cli.Say("holds")

@@ -478,9 +478,9 @@ func TestVerifyPrintsForPrograms(t *testing.T) {
 	}
 	delete(signature, "chain")
 	want := map[string]any{
-		"file": "doc.sig", "format": "cms", "original": "other", "verdict": "failed", "headlines": []any{"revocation not checked"}, "judged_at": "2025-03-14T09:30:00Z",
+		"file": "doc.sig", "format": "cms", "original": "other", "verdict": "failed", "status": "TOTAL-FAILED", "sub_indication": "HASH_FAILURE", "headlines": []any{"revocation not checked"}, "judged_at": "2025-03-14T09:30:00Z",
 		"signatures": []any{map[string]any{
-			"index": 0.0, "verdict": "failed", "headlines": []any{"revocation not checked"}, "signature_holds": false, "trusted": true, "level": "BES",
+			"index": 0.0, "verdict": "failed", "status": "TOTAL-FAILED", "sub_indication": "HASH_FAILURE", "headlines": []any{"revocation not checked"}, "signature_holds": false, "trusted": true, "level": "BES",
 			"suite": "gost2012-512", "hash": "GR 34.11-2012 512", "covers": "the detached document, 16 bytes",
 			"signing_time": "2025-03-14T09:26:53Z",
 			"signer": map[string]any{

@@ -209,7 +209,7 @@ func (c *cardVerifier) verify(ctx context.Context, file sig.File, at int) error 
 		}
 		if max(s.Verdict(), report.Own()) == sig.Failed || report.Own() != sig.Passed || !s.IsStamp() && s.Signer != nil && !holds(s) {
 			var judged SignatureReport
-			judged.set(sig.Failed, append(s.Findings, report.Findings...))
+			judged.set(sig.Conclusion{Verdict: sig.Failed}, append(s.Findings, report.Findings...))
 			return fault.Newf(fault.InvalidContent, "the signature %d of the file %s does not hold, and a card is only of signatures that do: %s", i+1, abbreviate(file.Name), judged.Message)
 		}
 		if s.IsStamp() {

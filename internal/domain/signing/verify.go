@@ -83,6 +83,8 @@ type SignatureReport struct {
 	ID, ParentID string // place in the document: "0", and "0.1" for a countersignature; a top one has no parent
 	Index        int    // among its siblings, from 0
 	Verdict      string // passed, failed or indeterminate, including countersignatures
+	Whole        string // verdict of the whole file; see [sig.Report.Verdict]
+	Main, Sub    string // status and sub-indication of EN 319 102-1, such as INDETERMINATE and TRY_LATER; no Sub if it passed
 	Message      string // why it did not pass, or a remark; empty: none
 	Findings     []Finding
 	Signer       *CertificateInfo
@@ -250,7 +252,8 @@ func (v *Verification) judge(ctx context.Context, format sig.Format, check *sig.
 	reports := (&reporter{whole: report, withPath: withPath}).of(nil, report.Signatures, "")
 	if len(reports) == 0 {
 		var none SignatureReport
-		none.set(sig.Failed, append(report.Findings, sig.Finding{Text: "there is no signature in the document"}))
+		none.set(report.Conclusion(), append(report.Findings, sig.Finding{Text: "there is no signature in the document"}))
+		none.Whole = none.Verdict
 		return []SignatureReport{none}, nil
 	}
 	covers := make([][]int, len(report.Signatures))
@@ -291,7 +294,7 @@ func NeedsPassword(err error) bool {
 func TooMuchWork(err error) bool { return errors.As(err, new(*budget.Exceeded)) }
 
 // set sets a verdict and its message from the findings, the deciding ones first.
-func (v *SignatureReport) set(verdict sig.Verdict, findings []sig.Finding) {
+func (v *SignatureReport) set(status sig.Conclusion, findings []sig.Finding) {
 	findings = slices.Clone(findings)
 	rank := func(f sig.Finding) int {
 		if f.Indication == "" && f.Headline != "" {
@@ -309,8 +312,8 @@ func (v *SignatureReport) set(verdict sig.Verdict, findings []sig.Finding) {
 		}
 		v.Findings = append(v.Findings, one)
 	}
-	v.Verdict, v.Message = verdict.String(), strings.Join(texts, "; ")
-	if verdict == sig.Indeterminate {
+	v.Verdict, v.Main, v.Sub, v.Message = status.Verdict.String(), status.Main(), string(status.Sub), strings.Join(texts, "; ")
+	if status.Verdict == sig.Indeterminate {
 		v.Message = "not determined: " + v.Message
 	}
 }
@@ -343,11 +346,12 @@ func (r *reporter) of(list []SignatureReport, signatures []sig.Signature, parent
 		if parent != "" {
 			v.ID = parent + "." + v.ID
 		}
-		verdict, findings := max(s.Verdict(), r.whole.Own()), slices.Concat(s.Findings, r.whole.Findings)
+		status, findings := r.whole.ConclusionOf(s), slices.Concat(s.Findings, r.whole.Findings)
 		if s.Verdict() > s.Own() {
 			findings = append(findings, sig.Finding{Text: "a countersignature of it did not pass"})
 		}
-		v.set(verdict, findings)
+		v.set(status, findings)
+		v.Whole = r.whole.Verdict().String()
 		if s.Signer != nil {
 			v.Signer = DescribeCertificate(s.Signer)
 		}
@@ -395,6 +399,7 @@ func (v *Verification) JudgeCertificate(ctx context.Context, content *Intake) (S
 	}
 	judged := SignatureReport{ID: "0", Signer: DescribeCertificate(c)}
 	judged.set(sig.OfCertificate(path, findings), findings)
+	judged.Whole = judged.Verdict
 	return judged, nil
 }
 

@@ -196,6 +196,8 @@ type certificateInfo struct {
 
 type signatureInfo struct {
 	Verdict          string // passed, failed or indeterminate; our addition
+	Indication       string // the verdict in the words of EN 319 102-1, such as TOTAL-PASSED; our addition
+	SubIndication    string // of EN 319 102-1, such as HASH_FAILURE; our addition, empty for a signature that passed
 	CAdESType        string
 	LocalSigningTime *string
 	TimeStampTime    *string
@@ -257,7 +259,7 @@ func (a *API) signatures(ctx context.Context, docs *documents, q question) ([]ve
 	answers := make([]verdict, len(found))
 	for i, v := range found {
 		answers[i] = answer(v)
-		answers[i].SignatureInfo = &signatureInfo{Verdict: v.Verdict, CAdESType: v.Level, LocalSigningTime: rest.TimeOrNull(v.ClaimedTime), TimeStampTime: rest.TimeOrNull(v.StampedTime), Covers: v.Covers, Quality: qualityOf(v.Quality)}
+		answers[i].SignatureInfo = &signatureInfo{Verdict: v.Verdict, Indication: v.Main, SubIndication: v.Sub, CAdESType: v.Level, LocalSigningTime: rest.TimeOrNull(v.ClaimedTime), TimeStampTime: rest.TimeOrNull(v.StampedTime), Covers: v.Covers, Quality: qualityOf(v.Quality)}
 	}
 	return answers, nil
 }

@@ -27,7 +27,7 @@ var rows = []struct {
 	{"not_covered", []string{
 		"reference-misplaced", "reference-id-not-unique", "byte-range", "trailing-bytes", "hidden-entry", "covers-no-revision", "covers-part", "part-not-covered",
 		"relationship-not-covered", "relationship-unknown", "reference-missing", "reference-refused", "reference-empty", "reference-failed", "reference-twice",
-		"transform-refused", "transform-malformed", "transform-order", "content-type-missing", "signature-in-fields", "signature-missing", "signature-unreachable",
+		"transform-refused", "transform-unexpected", "transform-malformed", "transform-order", "content-type-missing", "signature-in-fields", "signature-missing", "signature-unreachable",
 		"contents-padding", "signed-properties", "data-object-format", "manifest-missing", "file-not-covered",
 	}},
 	{"revoked", []string{"certificate-revoked"}},

@@ -420,10 +420,9 @@ func (a *API) reportOf(f *sent, found []signing.SignatureReport) *report {
 
 func newReport(name string, size int64, found []signing.SignatureReport, now time.Time) *report {
 	r := &report{Name: name, Size: size, When: now, Verdict: passed, document: -1}
-	signed := slices.ContainsFunc(found, func(v signing.SignatureReport) bool { return v.ID != "" && !v.IsStamp() })
 	for _, v := range found {
-		if verdicts[v.Verdict] > verdicts[r.Verdict] && !(signed && v.IsStamp()) {
-			r.Verdict = v.Verdict
+		if verdicts[v.Whole] > verdicts[r.Verdict] { // a card has several files
+			r.Verdict = v.Whole
 		}
 		v.Signed = nil
 		for i := range v.Path { // reports have the certificate of the signer, and not those above it
