@@ -128,6 +128,7 @@ var codes = map[string]Indication{
 	"algorithm-unknown":        CryptoConstraintsFailure,
 	"digest-algorithm-refused": CryptoConstraintsFailure,
 	CodeWeak:                   CryptoConstraintsFailureNoPOE,
+	CodeWeakScheme:             CryptoConstraintsFailureNoPOE,
 
 	// Time stamps and what proves a signature for long (5.4 to 5.6). An invalid time stamp does not fail a signature: the
 	// signature is judged without it, and this is the indication of the time stamp.

@@ -50,6 +50,12 @@ type Check struct {
 	// unknown. Without it the signature may pass, and a finding says that revocation was
 	// not checked. A revoked certificate always fails.
 	RequireRevocation bool
+	// Ends are ends of algorithms by a setting of the caller, in addition to those that the algorithms have.
+	Ends suite.Ends
+	// LivingStamps judges each time stamp at the time that a later one proves, or at the time of the check, as EN 319 102-1
+	// has it: it proves nothing any more when its certificate has ended and no archive time stamp covers it. Without
+	// LivingStamps a time stamp that no archive time stamp covers is judged at its own time (decision 0063).
+	LivingStamps bool
 	// Strict fails a signature that covers only a part of the document. With Expect it is
 	// enough to cover that part.
 	Strict bool

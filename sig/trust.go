@@ -69,13 +69,13 @@ func (c *Check) TrustTimeStamp(ctx context.Context, authority *x509gost.Certific
 	return c.trust(ctx, authority, at, found, []x509gost.OID{x509gost.UsageTimeStamping})
 }
 
-// JudgeStamp judges a time stamp whose own signature holds. Alone it is judged at its own time. chained
+// JudgeStamp judges a time stamp whose own signature holds. Alone it is judged at its own time, but see LivingStamps. chained
 // reports that it is an archive time stamp or that a valid one, or one that has lapsed, covers it: then it
 // is judged at proven, the time at which it is proved to have existed, or the time of the check (decision
 // 0063). lapsed reports that it was good when it was made and that nothing proves it now.
 func (c *Check) JudgeStamp(ctx context.Context, kind string, token *tsp.Token, signer *x509gost.Certificate, found Found, proven time.Time, chained bool) (ts TimeStamp, lapsed bool) {
 	made := token.Info.Time
-	if !chained {
+	if !chained && !c.LivingStamps {
 		return c.stampAt(ctx, kind, token, signer, found, made, c.At), false
 	}
 	if proven.Before(made) {
@@ -100,7 +100,7 @@ func (c *Check) stampAt(ctx context.Context, kind string, token *tsp.Token, sign
 	ts := TimeStamp{Kind: kind, Time: token.Info.Time, Signer: signer}
 	ts.Chain, ts.Findings = c.TrustTimeStamp(ctx, signer, at, found)
 	ts.Findings = append(ts.Findings, StampOtherIssuer(token, signer)...)
-	if f, weak := WeakStamp(token.Weakness(forged)); weak {
+	if f, weak := WeakStamp(token.Weakness(forged, c.Ends)); weak {
 		ts.Findings = append(ts.Findings, f)
 	}
 	return ts
@@ -122,6 +122,7 @@ func (c *Check) trust(ctx context.Context, leaf *x509gost.Certificate, at time.T
 		OCSP:          slices.Concat(c.OCSP, found.OCSP),
 		At:            at,
 		Usage:         usage,
+		Ends:          c.Ends,
 
 		RequireRevocation: c.RequireRevocation,
 		Spend:             spending(ctx),

@@ -111,13 +111,13 @@ func TestCoversPart(t *testing.T) {
 // was strong.
 func TestWeakHash(t *testing.T) {
 	end := time.Date(2014, 1, 1, 0, 0, 0, 0, time.UTC)
-	if f, weak := sig.WeakHash(suite.SHA1, end); !weak || f.Indication.Verdict() != sig.Indeterminate {
+	if f, weak := new(sig.Check).WeakHash(suite.SHA1, end); !weak || f.Indication.Verdict() != sig.Indeterminate {
 		t.Errorf("at the date from which it is weak: %+v", f)
 	}
-	if _, weak := sig.WeakHash(suite.SHA1, end.Add(-time.Second)); weak {
+	if _, weak := new(sig.Check).WeakHash(suite.SHA1, end.Add(-time.Second)); weak {
 		t.Error("weak before that date")
 	}
-	if _, weak := sig.WeakHash(suite.SHA256, end); weak {
+	if _, weak := new(sig.Check).WeakHash(suite.SHA256, end); weak {
 		t.Error("SHA-256 is weak")
 	}
 }

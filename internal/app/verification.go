@@ -12,6 +12,7 @@ import (
 	"tamga/internal/domain/signing"
 	"tamga/internal/web/rest/limit"
 	"tamga/internal/web/svsapi"
+	"tamga/pki/suite"
 	"tamga/sig/budget"
 )
 
@@ -54,7 +55,7 @@ func (s *Services) verification(signer *signing.Service) (*verifier, error) {
 	c := &s.Config.Verification
 	served := signer.Formats // with the logo, for the marks of cards
 	v := &signing.Verification{
-		Formats: served, Now: s.DB.Now, Limits: anonymous(), Qualify: s.TrustList.Qualify,
+		Formats: served, Now: s.DB.Now, Limits: anonymous(), LivingStamps: !c.EndedTimeStamps, Qualify: s.TrustList.Qualify,
 		Trust: func(ctx context.Context) (t signing.Trust, err error) {
 			states, err := s.Authority.States(ctx) // one statement for all of it
 			if err != nil {
@@ -69,6 +70,10 @@ func (s *Services) verification(signer *signing.Service) (*verifier, error) {
 	}
 	if c.Fetch {
 		v.Evidence = s.network
+	}
+	var err error
+	if v.Ends, err = suite.ParseEnds(c.AlgorithmEnds); err != nil {
+		return nil, err
 	}
 	calls := limit.New(c.CallsPerSecond, c.CallsAtOnce, 10_000, time.Now)
 	turns := limit.NewTurns(limit.TurnRules{

@@ -649,7 +649,7 @@ func (c *Config) Validate(types []string) error {
 	faults = append(faults, c.checkOperations(types)...)
 	faults = append(faults, c.Evidence.check()...)
 	faults = append(faults, c.Audit.Export.check()...)
-	faults = append(faults, c.TrustList.check())
+	faults = append(faults, c.TrustList.check(), c.Verification.check())
 	return errors.Join(faults...)
 }
 

@@ -40,6 +40,7 @@ import (
 	"time"
 
 	"tamga/pki/ocsp"
+	"tamga/pki/suite"
 	"tamga/pki/x509gost"
 )
 
@@ -69,6 +70,8 @@ type Options struct {
 	OCSP []*ocsp.Basic
 	// At is the time of the check.
 	At time.Time
+	// Ends are ends of algorithms by a setting, nil for none.
+	Ends suite.Ends
 	// Usage lists extended key usages. The leaf must allow one of them. If it is empty,
 	// any usage will do.
 	Usage []x509gost.OID

@@ -33,7 +33,7 @@ func (s *search) judge(path []*x509gost.Certificate) ([]Finding, []Proof) {
 		anchor := i == len(path)-1
 		f.validity(c, s.At)
 		f.extensions(c)
-		f.strength(c, anchor, s.At)
+		f.strength(c, anchor, s.Options)
 		if i == 0 {
 			f.leaf(c, s.Options)
 		} else {
@@ -83,31 +83,31 @@ func (f *findings) validity(c *x509gost.Certificate, at time.Time) {
 
 // strength checks the key and the signature. It skips the signature of an anchor, because
 // an anchor is trusted by decision.
-func (f *findings) strength(c *x509gost.Certificate, anchor bool, at time.Time) {
-	key := c.Key()
+func (f *findings) strength(c *x509gost.Certificate, anchor bool, o Options) {
+	key, at := c.Key(), o.At
 	if errors.Is(c.KeyError, suite.ErrTooShort) {
 		f.add(CodeWeak, true, c, "has a key that can be forged: %v", c.KeyError)
 	}
-	if w := key.Weakness(); w.At(at) {
-		f.add(CodeWeak, true, c, "has a key of %s, which can be forged since %s", w.What, w.Since.Format(time.DateOnly))
+	if w := o.Ends.Key(key); w.At(at) {
+		f.add(CodeWeak, true, c, "has a key of %s, which proves nothing since %s", w.What, w.Since.Format(time.DateOnly))
 	}
 	if anchor {
 		return
 	}
-	if w := weakness(c); w.At(at) {
-		f.add(CodeWeak, true, c, "is signed over %s, which can be forged since %s", w.What, w.Since.Format(time.DateOnly))
+	if w := o.weakness(c); w.At(at) {
+		f.add(CodeWeak, true, c, "is signed over %s, which proves nothing since %s", w.What, w.Since.Format(time.DateOnly))
 	}
 }
 
 // weakness returns the weakness of the signature on a certificate, a list or an answer.
-func weakness(signed interface {
+func (o *Options) weakness(signed interface {
 	Scheme() (*suite.Scheme, error)
 }) suite.Weakness {
 	s, err := signed.Scheme()
 	if err != nil {
 		return suite.Weakness{} // such a signature cannot be verified anyway
 	}
-	return s.Weakness()
+	return o.Ends.Scheme(s)
 }
 
 func (f *findings) extensions(c *x509gost.Certificate) {

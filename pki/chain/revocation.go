@@ -89,7 +89,7 @@ func (s *search) lists(f *findings, st *status, c, issuer *x509gost.Certificate,
 			st.revoke(entry.At, entry.Reason, by)
 			continue
 		}
-		if w := weakness(l); w.At(at) {
+		if w := s.weakness(l); w.At(at) {
 			f.add(CodeListUnusable, false, c, "has a revocation list of %s that is signed over %s, which can be forged, so it cannot clear the certificate", stamp(l.ThisUpdate), w.What)
 			continue
 		}
@@ -149,7 +149,7 @@ func (s *search) answers(f *findings, st *status, c, issuer *x509gost.Certificat
 		if until.IsZero() {
 			until = single.ThisUpdate.Add(openAnswer)
 		}
-		w := weakness(b)
+		w := s.weakness(b)
 		switch err := inForce(c, s.At, single.ThisUpdate, until); {
 		case single.Status == ocsp.Revoked:
 			st.revoke(single.RevokedAt, single.Reason, by)

@@ -228,7 +228,7 @@ func (s *search) noPath(leaf *x509gost.Certificate) *Result {
 	// A key that can be forged is the more important reason, wherever the path ends.
 	var weak findings
 	for i, c := range v.Chain {
-		weak.strength(c, i == len(v.Chain)-1, s.At)
+		weak.strength(c, i == len(v.Chain)-1, s.Options)
 	}
 	v.Findings = append(v.Findings, weak...)
 	return v

@@ -12,7 +12,6 @@ import (
 	"encoding/asn1"
 	"hash"
 	"strings"
-	"time"
 
 	"tamga/gost/gost341194"
 	"tamga/gost/streebog"
@@ -42,10 +41,6 @@ type Hash struct {
 	// XML holds the identifiers of DigestMethod. The first is written, all are
 	// understood.
 	XML []string
-	// WeakSince is when it became possible to make two messages with the same digest.
-	// It is zero when no such attack is known. A signature over such a digest proves
-	// something only if it existed before.
-	WeakSince time.Time
 	// std is the name of the algorithm in the standard library, 0 for GOST.
 	std crypto.Hash
 	// sum hashes a whole message and keeps its state off the heap.
@@ -118,17 +113,14 @@ var (
 		Size: sha1.Size, New: sha1.New,
 		sum: func(m []byte) []byte { s := sha1.Sum(m); return s[:] },
 		XML: []string{"http://www.w3.org/2000/09/xmldsig#sha1"},
-		// NIST SP 800-131A disallows it for signatures after 2013. The first public
-		// collision dates from 2017, faster attacks than brute force from 2005.
-		WeakSince: time.Date(2014, 1, 1, 0, 0, 0, 0, time.UTC), std: crypto.SHA1,
+		std: crypto.SHA1,
 	}
 	MD5 = &Hash{
 		Name: "MD5", OID: OID{1, 2, 840, 113549, 2, 5}, NullParams: true,
 		Size: md5.Size, New: md5.New,
 		sum: func(m []byte) []byte { s := md5.Sum(m); return s[:] },
 		XML: []string{"http://www.w3.org/2001/04/xmldsig-more#md5"},
-		// The first public collision dates from August 2004.
-		WeakSince: time.Date(2004, 8, 1, 0, 0, 0, 0, time.UTC), std: crypto.MD5,
+		std: crypto.MD5,
 	}
 	SHA224 = &Hash{
 		Name: "SHA-224", OID: OID{2, 16, 840, 1, 101, 3, 4, 2, 4},

@@ -13,7 +13,6 @@ import (
 	"fmt"
 	"hash"
 	"math/big"
-	"time"
 
 	"golang.org/x/crypto/cryptobyte"
 	cbasn1 "golang.org/x/crypto/cryptobyte/asn1"
@@ -247,22 +246,6 @@ func (s *Scheme) keyOID() OID {
 	return oidRSA
 }
 
-// Weakness is a reason why signatures prove nothing from a moment on: a digest with known
-// collisions or a key that is too short. The zero value means no weakness.
-type Weakness struct {
-	What  string // "SHA-1", "RSA of 1024 bits"
-	Since time.Time
-}
-
-// At reports whether the weakness exists at time t.
-func (w Weakness) At(t time.Time) bool { return !w.Since.IsZero() && !t.Before(w.Since) }
-
-// Weakness returns the weakness of the digest.
-func (h *Hash) Weakness() Weakness { return Weakness{h.Name, h.WeakSince} }
-
-// Weakness returns the weakness of the scheme, which is that of its digest.
-func (s *Scheme) Weakness() Weakness { return s.Hash.Weakness() }
-
 // message takes the place of the digest for schemes that sign the message itself. It
 // keeps all that is written to it, so the caller must limit the message.
 var message = &Hash{
@@ -351,18 +334,6 @@ func (k *Key) Check() error {
 		}
 	}
 	return no("a key of type %T", k.Public)
-}
-
-// shortSince is when RSA keys below minRSABits were disallowed for signatures
-// (NIST SP 800-131A).
-var shortSince = time.Date(2014, 1, 1, 0, 0, 0, 0, time.UTC)
-
-// Weakness returns the weakness of the key.
-func (k *Key) Weakness() Weakness {
-	if p, ok := k.Public.(*rsa.PublicKey); ok && p.N.BitLen() < minRSABits {
-		return Weakness{fmt.Sprintf("RSA of %d bits", p.N.BitLen()), shortSince}
-	}
-	return Weakness{}
 }
 
 // Name returns a name of the key for people.

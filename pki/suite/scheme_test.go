@@ -226,11 +226,11 @@ func TestKeysAreBounded(t *testing.T) {
 	}
 	short, long := suite.Key{Public: &rsa.PublicKey{N: odd(1024), E: 65537}}, suite.Key{Public: &rsa.PublicKey{N: odd(2048), E: 3}}
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	if err := short.Check(); err != nil || !short.Weakness().At(now) || short.Weakness().At(now.AddDate(-20, 0, 0)) {
-		t.Errorf("1024 bits: %v, %+v", err, short.Weakness())
+	if err := short.Check(); err != nil || !suite.Ends(nil).Key(short).At(now) || suite.Ends(nil).Key(short).At(now.AddDate(-20, 0, 0)) {
+		t.Errorf("1024 bits: %v, %+v", err, suite.Ends(nil).Key(short))
 	}
-	if err := long.Check(); err != nil || long.Weakness().At(now) {
-		t.Errorf("2048 bits: %v, %+v", err, long.Weakness())
+	if err := long.Check(); err != nil || suite.Ends(nil).Key(long).At(now) {
+		t.Errorf("2048 bits: %v, %+v", err, suite.Ends(nil).Key(long))
 	}
 }
 

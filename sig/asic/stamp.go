@@ -206,13 +206,13 @@ func (v *verifier) strong(stamp *file, m *manifest, intact []*file) (rest []*fil
 		if !is || by.Before(known) {
 			known = by
 		}
-		w := l.hash.Weakness()
+		w := v.check.Ends.Hash(l.hash)
 		if !w.At(known) {
 			rest = append(rest, l.file)
 			continue
 		}
 		if len(findings) < maxFindings {
-			findings = append(findings, finding(sig.CodeWeak, true, "the list %s has a digest of the file %s by %s, which can be forged since %s, so the time stamp over the list proves nothing about the file", quote(m.file.Name), quote(l.file.Name), w.What, w.Since.Format(time.DateOnly)))
+			findings = append(findings, finding(sig.CodeWeak, true, "the list %s has a digest of the file %s by %s, which proves nothing since %s, so the time stamp over the list proves nothing about the file", quote(m.file.Name), quote(l.file.Name), w.What, w.Since.Format(time.DateOnly)))
 		}
 	}
 	return rest, findings

@@ -311,7 +311,7 @@ func (v *verifier) message(f *file) error {
 		}
 		s.Findings = append(s.Findings, findings...)
 		if m != nil {
-			s.Findings = append(s.Findings, m.weak(s.BestTime)...)
+			s.Findings = append(s.Findings, m.weak(v.check, s.BestTime)...)
 		}
 		of := intact
 		if !s.Holds() {
@@ -352,9 +352,9 @@ func (v *verifier) signed(check *sig.Check) (*file, error) {
 
 // weak returns the findings about hash functions of a list that were weak when a signature of it is proved to have
 // existed.
-func (m *manifest) weak(by time.Time) (findings []sig.Finding) {
+func (m *manifest) weak(c *sig.Check, by time.Time) (findings []sig.Finding) {
 	for _, h := range m.hashes {
-		if f, weak := sig.WeakHash(h, by); weak {
+		if f, weak := c.WeakHash(h, by); weak {
 			findings = append(findings, f)
 		}
 	}

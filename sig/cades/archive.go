@@ -162,6 +162,7 @@ type source struct {
 	signed   sig.Document // the message
 	original sig.Document // the document of a detached message; nil if only its digest is known
 	content  []suite.Digest
+	ends     suite.Ends
 	spend    func(int64) error
 
 	elements map[elementsKey]tally       // certificates and CRLs
@@ -211,7 +212,7 @@ func (o *source) checkV3(l *archives, a *archiveStamp) error {
 	if !x.whole && x.hash != h {
 		return fmt.Errorf("its index has digests by %s, and its imprint is by %s", x.hash.Name, h.Name)
 	}
-	if w := x.hash.Weakness(); w.At(a.token.Info.Time) {
+	if w := o.ends.Hash(x.hash); w.At(a.token.Info.Time) {
 		return fmt.Errorf("its index has digests by %s, which could be forged when it was made", x.hash.Name)
 	}
 	content, known := find(o.content, h)
@@ -520,7 +521,7 @@ func (v *verifier) archiveStamp(ctx context.Context, a *archiveStamp, l *longTer
 	ts.Findings = append(ts.Findings, findings...)
 	other := sig.StampOtherIssuer(a.token, a.signer)
 	ts.Findings, l.findings = append(ts.Findings, other...), append(l.findings, other...)
-	f, weak := sig.WeakStamp(a.token.Weakness(proven))
+	f, weak := sig.WeakStamp(a.token.Weakness(proven, v.check.Ends))
 	if weak {
 		ts.Findings = append(ts.Findings, f)
 	}
@@ -531,7 +532,7 @@ func (v *verifier) archiveStamp(ctx context.Context, a *archiveStamp, l *longTer
 	// Was it good when it was made? Then a renewal is missing. Otherwise it proves nothing at all.
 	then := sig.TimeStamp{Signer: a.signer}
 	then.Chain, then.Findings = v.check.TrustTimeStamp(ctx, a.signer, made, found)
-	if _, weakThen := sig.WeakStamp(a.token.Weakness(made)); weakThen || !then.Passed() {
+	if _, weakThen := sig.WeakStamp(a.token.Weakness(made, v.check.Ends)); weakThen || !then.Passed() {
 		l.note(codeTimeStampUntrusted, "%s proves no time: it is not by a trusted service", a.name())
 		return
 	}

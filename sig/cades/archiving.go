@@ -357,10 +357,10 @@ func (t *target) archive(ctx context.Context, r *raising) error {
 	if err != nil {
 		return err
 	}
-	if !h.WeakSince.IsZero() {
+	if h.Weak() {
 		h = t.hash
 		for _, d := range r.into.content {
-			if d.Hash.WeakSince.IsZero() {
+			if !d.Hash.Weak() {
 				h = d.Hash
 			}
 		}

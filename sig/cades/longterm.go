@@ -70,6 +70,40 @@ type longTerm struct {
 
 	archives *archives // nil if there are none
 	held     sig.Found // what their tokens contain
+
+	over []sig.Signature // countersignatures, which were judged before
+	// proven is the time at which archive time stamps of the signature below prove that this countersignature existed; zero
+	// for none. covered reports that such a time stamp is valid, or was when it was made.
+	proven  time.Time
+	covered bool
+}
+
+// under sets what the archive time stamps of a signature prove for its countersignatures.
+func (l *longTerm) under(v *verifier, of *longTerm, target *cms.SignerInfo) {
+	l.proven, l.covered = of.proven, of.covered
+	if of.archives == nil {
+		return
+	}
+	var latest time.Time // a time stamp may cover some of the attributes with countersignatures
+	for place, a := range target.UnsignedAttrs {
+		if a.OID.Equal(cms.OIDCountersignature) {
+			if at := v.provenBy(of, place, time.Time{}); at.After(latest) {
+				latest = at
+			}
+		}
+	}
+	l.covered = of.chained()
+	if latest.Before(v.check.At) {
+		l.proven, l.held = latest, of.held
+	}
+}
+
+// at is the time for which a signature is judged whose own time stamps prove none.
+func (v *verifier) at(l *longTerm) time.Time {
+	if !l.proven.IsZero() && l.proven.Before(v.check.At) {
+		return l.proven
+	}
+	return v.check.At
 }
 
 func (l *longTerm) note(code, format string, args ...any) {
@@ -275,9 +309,6 @@ func (x *digestIndex[T]) find(r *reference) *T {
 func (v *verifier) stamps(ctx context.Context, out *sig.Signature, s *cms.SignerInfo, l *longTerm) {
 	var first time.Time
 	imprints := &imprints{signer: s}
-	if v.archived(ctx, l) != nil {
-		return // Verify returns this error
-	}
 	earliest := func(t time.Time) {
 		if out.BestTime.IsZero() || t.Before(out.BestTime) {
 			out.BestTime = t
@@ -337,7 +368,7 @@ func (v *verifier) stamps(ctx context.Context, out *sig.Signature, s *cms.Signer
 		l.note(codeTimeStampOrder, "the time stamp over the references is of %s, before that of the signature (%s)", at(first), at(out.BestTime))
 	}
 	if out.BestTime.IsZero() {
-		out.BestTime = v.check.At
+		out.BestTime = v.at(l)
 	}
 }
 
@@ -508,8 +539,8 @@ func (v *verifier) stamp(ctx context.Context, kind string, place int, value []by
 		judged = v.provenBy(l, place, ts.Time)
 		forged = judged
 		l.inOrder(place, kind, ts.Time, sync.OnceValue(func() bool { return v.check.StampWasGood(ctx, token, ts.Signer, found) }))
-	case v.around.Chained: // the container has them
-		if judged = v.check.At; judged.Before(ts.Time) {
+	case v.around.Chained, l.covered, v.check.LivingStamps: // the container has them, or the signature below
+		if judged = v.at(l); judged.Before(ts.Time) {
 			judged = ts.Time
 		}
 		forged = judged
@@ -518,7 +549,7 @@ func (v *verifier) stamp(ctx context.Context, kind string, place int, value []by
 	ts.Findings = append(ts.Findings, findings...)
 	other := sig.StampOtherIssuer(token, ts.Signer)
 	ts.Findings, l.findings = append(ts.Findings, other...), append(l.findings, other...)
-	if f, weak := sig.WeakStamp(token.Weakness(forged)); weak {
+	if f, weak := sig.WeakStamp(token.Weakness(forged, v.check.Ends)); weak {
 		ts.Findings = append(ts.Findings, f)
 		l.note(f.Code, "%s", f.Text)
 	} else if !ts.Passed() {

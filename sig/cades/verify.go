@@ -86,7 +86,7 @@ func (*Format) verify(ctx context.Context, c *sig.Check) (*sig.Report, error) {
 	if err := v.digests(ctx); err != nil {
 		return nil, err
 	}
-	v.source = &source{message: m, signed: c.Document, original: c.Original, content: v.content, spend: b.Spend}
+	v.source = &source{message: m, signed: c.Document, original: c.Original, content: v.content, ends: c.Ends, spend: b.Spend}
 	v.evidence()
 	if m.Padding != 0 {
 		v.report.Findings = append(v.report.Findings, sig.Finding{Code: codePadding, Text: fmt.Sprintf("%d zero bytes follow the message and belong to nothing", m.Padding)})
@@ -254,7 +254,11 @@ func (v *verifier) signature(ctx context.Context, index int, s *cms.SignerInfo) 
 	if !slices.ContainsFunc(v.message.DigestAlgorithms, func(a cms.Algorithm) bool { return a.OID.Equal(s.DigestAlgorithm.OID) }) {
 		out.Findings = append(out.Findings, sig.Finding{Code: codeDigestUnlisted, Text: "digestAlgorithms of the message does not list the algorithm of this signature"})
 	}
+	if v.archived(ctx, l) != nil {
+		return out // Verify returns this error
+	}
 	out.Countersigners = v.countersigners(ctx, s, l, &out, 0)
+	l.over = out.Countersigners
 	h, err := s.Hash()
 	if err != nil {
 		return fatal(out, cms.CodeAlgorithm, err.Error())
@@ -320,8 +324,13 @@ func (v *verifier) judge(ctx context.Context, out sig.Signature, s *cms.SignerIn
 	l.resolve(sig.Found{Certificates: v.certs, CRLs: v.crls})
 	out.BestTime = time.Time{}
 	v.stamps(ctx, &out, s, l)
+	for i := range l.over {
+		if at, proven := stampedBy(&l.over[i]); proven && at.Before(out.BestTime) {
+			out.BestTime = at
+		}
+	}
 	if out.Scheme != nil {
-		if f, weak := sig.WeakHash(out.Scheme.Hash, out.BestTime); weak {
+		if f, weak := v.check.WeakScheme(out.Scheme, out.BestTime); weak {
 			out.Findings = append(out.Findings, f)
 		}
 	}
@@ -372,16 +381,37 @@ func (v *verifier) countersigners(ctx context.Context, target *cms.SignerInfo, o
 			c.Signer = s.FindCertificate(slices.Concat(of.values.Certificates, of.borrowed))
 		}
 		l.borrowed = slices.Concat(of.borrowed, of.values.Certificates)
+		l.under(v, of, target)
 		c.Covers = "the value of the signature that it countersigns"
+		l.over = v.countersigners(ctx, s, l, &c, depth+1)
 		if c.Signer == nil {
 			c = fatal(c, codeNoCertificate, "the countersigner's certificate is missing: it is not in the message, and none was given")
 		} else {
 			c = v.judge(ctx, c, s, l, s.CheckCountersignature(c.Signer, target))
 		}
-		c.Countersigners = v.countersigners(ctx, s, l, &c, depth+1)
+		c.Countersigners = l.over
 		out = append(out, c)
 	}
 	return out
+}
+
+// stampedBy returns the time at which a time stamp of a countersignature proves that the signature under it existed. It
+// needs no trust in the countersigner: the digest in the countersignature is enough.
+func stampedBy(c *sig.Signature) (at time.Time, proven bool) {
+	if !c.Holds() {
+		return at, false
+	}
+	for _, ts := range c.TimeStamps {
+		if ts.Passed() && (!proven || ts.Time.Before(at)) {
+			at, proven = ts.Time, true
+		}
+	}
+	for i := range c.Countersigners {
+		if t, also := stampedBy(&c.Countersigners[i]); also && (!proven || t.Before(at)) {
+			at, proven = t, true
+		}
+	}
+	return at, proven
 }
 
 func fatal(s sig.Signature, code, text string) sig.Signature {

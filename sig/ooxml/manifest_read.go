@@ -99,7 +99,7 @@ func (m *manifestReader) read() {
 		}
 	}
 	for _, h := range m.used {
-		f, weak := sig.WeakHash(h, m.out.BestTime)
+		f, weak := m.check.WeakHash(h, m.out.BestTime)
 		if weak && !slices.ContainsFunc(m.out.Findings, func(other sig.Finding) bool { return other.Code == f.Code }) {
 			m.out.Findings = append(m.out.Findings, f)
 		}

@@ -347,7 +347,7 @@ func (e *enhancement) hash() *suite.Hash {
 			break
 		}
 	}
-	if signer != nil && signer.Suite != nil && signer.Suite.Hash.WeakSince.IsZero() {
+	if signer != nil && signer.Suite != nil && !signer.Suite.Hash.Weak() {
 		return signer.Suite.Hash
 	}
 	return suite.Streebog256

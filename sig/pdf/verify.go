@@ -79,7 +79,7 @@ func (f *Format) verified(ctx context.Context, c *sig.Check) (*verifier, error) 
 	v.prefixes, v.graph, v.later = newPrefixes(c.Document, v.signatures, d.spending), newGraph(), newLater(d)
 	v.stamps()
 	v.around = sig.Container{Found: v.beside}
-	v.proven = c.At
+	v.proven, v.signed = c.At, c.At
 	v.report.Signatures = make([]sig.Signature, len(v.signatures))
 	for i := len(v.signatures) - 1; i >= 0; i-- {
 		if err := d.failed(); err != nil {
@@ -111,6 +111,9 @@ type verifier struct {
 	// next one, and proven is the time at which it is proved to have existed, or the time of the check.
 	around sig.Container
 	proven time.Time
+	// signed is the time at which time stamps in the messages of later signatures prove that it existed: such a signature
+	// covers those before it. It is not later than the time of the check.
+	signed time.Time
 	left   []sig.Finding // about time stamps that were left out
 }
 
@@ -451,7 +454,7 @@ func (v *verifier) judge(s *signature) sig.Signature {
 			out = v.judgeStamp(s, check)
 		case "adbe.x509.rsa_sha1":
 			s.fatal(codeUnknown, "the format adbe.x509.rsa_sha1 is not supported")
-			s.rests(suite.SHA1, v.proven)
+			s.rests(v.check, suite.SHA1, v.proven)
 		default:
 			s.fatal(codeUnknown, "the format %s is not supported", printable(f.resolve(s.dict.get("SubFilter"))))
 		}
@@ -474,9 +477,16 @@ func (v *verifier) judge(s *signature) sig.Signature {
 	out.Findings = append(out.Findings, s.findings...)
 	if out.IsStamp() {
 		v.stamped(s, &out)
-	} else {
-		out.Findings = append(out.Findings, v.left...)
+		return out
 	}
+	if out.Holds() { // what it covers existed when it was stamped, also if its signer is not trusted
+		for _, ts := range out.TimeStamps {
+			if ts.Passed() && ts.Time.Before(v.signed) {
+				v.signed = ts.Time
+			}
+		}
+	}
+	out.Findings = append(out.Findings, v.left...)
 	return out
 }
 
@@ -485,6 +495,9 @@ func (v *verifier) checkOf(s *signature) *sig.Check {
 	check := *v.check
 	check.Document = bytes.NewReader(s.message)
 	check.Original, check.Hash, check.At = covered{v.check.Document, s.from, s.to, s.end, v.prefixes}, nil, v.proven
+	if v.signed.Before(v.proven) {
+		check.At = v.signed
+	}
 	check.Intermediates = slices.Concat(v.beside.Certificates, check.Intermediates)
 	check.CRLs = slices.Concat(v.beside.CRLs, check.CRLs)
 	check.OCSP = slices.Concat(v.beside.OCSP, check.OCSP)
@@ -555,14 +568,14 @@ func (v *verifier) judgeSHA1(s *signature, check *sig.Check) sig.Signature {
 	} else if !bytes.Equal(digest.Sum, signed[:]) {
 		s.fatal(codeDigest, "the document is not what was signed: its SHA-1 digest differs")
 	}
-	s.rests(suite.SHA1, out.BestTime)
+	s.rests(check, suite.SHA1, out.BestTime)
 	return out
 }
 
 // rests adds a finding if the hash function of the signature was weak at the time at
 // which the signature is proved to have existed.
-func (s *signature) rests(h *suite.Hash, by time.Time) {
-	if f, weak := sig.WeakHash(h, by); weak {
+func (s *signature) rests(c *sig.Check, h *suite.Hash, by time.Time) {
+	if f, weak := c.WeakHash(h, by); weak {
 		s.findings = append(s.findings, f)
 	}
 }

@@ -19,7 +19,7 @@ var elementHashes = []*suite.Hash{suite.SHA256, suite.SHA384, suite.SHA512, suit
 // with a shared secret (HMAC) are refused: a verifier that used the public key as the
 // secret would accept signatures by anyone. SHA-1 and GOST R 34.10-2001 are refused too.
 func elementScheme(s *suite.Scheme) bool {
-	return s != nil && s.Hash.WeakSince.IsZero() && s != suite.GOST2001.Scheme()
+	return s != nil && !s.Hash.Weak() && s != suite.GOST2001.Scheme()
 }
 
 // VerifyElement checks the Signature element n for protocols that sign their messages as

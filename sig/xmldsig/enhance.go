@@ -303,7 +303,7 @@ func (e *enhancement) stamp(one *verification) (string, error) {
 
 // hash returns the algorithm of new time stamps.
 func (v *verification) hash() *suite.Hash {
-	if s := v.out.Signer.Suite; s != nil && s.Hash.WeakSince.IsZero() {
+	if s := v.out.Signer.Suite; s != nil && !s.Hash.Weak() {
 		return s.Hash
 	}
 	return suite.Streebog256

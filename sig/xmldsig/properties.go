@@ -155,7 +155,7 @@ func (v *verification) signedSignatureProperties(n xmltree.Node) bool {
 		if !weak { // each finding once
 			v.issuerSerial(c)
 		}
-		if !h.WeakSince.IsZero() {
+		if h.Weak() {
 			weak = true
 			continue
 		}

@@ -141,7 +141,7 @@ func (m *maker) checkAlgorithms(s *signature, refs []*reference) error {
 		switch {
 		case r.hash == nil:
 			return r.unknownHash(t)
-		case !r.hash.WeakSince.IsZero():
+		case r.hash.Weak():
 			method := t.Child(r.node, nsDS, "DigestMethod")
 			return flawAt(t, method, codeRefusedHash, "DigestMethod %s is refused: two documents with the same digest can be made", r.algorithm)
 		}

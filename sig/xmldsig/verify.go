@@ -284,14 +284,18 @@ func (v *verification) judgeHashes() {
 	var used []*suite.Hash
 	if v.sig.scheme != nil {
 		used = append(used, v.sig.scheme.Hash)
+		if f, weak := v.check.WeakScheme(v.sig.scheme, v.out.BestTime); weak {
+			v.out.Findings = append(v.out.Findings, f)
+		}
 	}
 	for _, r := range v.sig.refs {
 		if r.hash != nil {
 			used = append(used, r.hash)
 		}
 	}
-	for i, h := range used {
-		if f, weak := sig.WeakHash(h, v.out.BestTime); weak && !slices.Contains(used[:i], h) {
+	for _, h := range used {
+		f, weak := v.check.WeakHash(h, v.out.BestTime)
+		if weak && !slices.ContainsFunc(v.out.Findings, func(other sig.Finding) bool { return other.Text == f.Text }) {
 			v.out.Findings = append(v.out.Findings, f)
 		}
 	}

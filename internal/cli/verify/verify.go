@@ -42,6 +42,8 @@ type Command struct {
 	ListSigner    []string `name:"trust-list-signer" sep:"none" placeholder:"FILE" help:"Certificate that the list is signed with, PEM or DER. May be repeated."`
 	At            string   `placeholder:"TIME" help:"Time for which certificates are verified: 2006-01-02, \"2006-01-02 15:04:05\" (local time) or RFC 3339. Default: now."`
 	Revocation    string   `default:"known" placeholder:"RULE" help:"Meaning of an unknown revocation status. known: the signature passes, and the first line says that revocation was not checked. require: the signature is indeterminate. A revoked certificate always fails. Default: known."`
+	AlgorithmEnd  []string `sep:"none" placeholder:"NAME=DATE" help:"End of an algorithm: GOST R 34.10-2001, SHA-224, RSA-2048 (keys below 3072 bits) or ECDSA-224. From this day (UTC) on a signature by it passes only if a time stamp proves that it is older. May be repeated."`
+	TimeStamps    string   `default:"own" placeholder:"RULE" help:"When a time stamp without an archive time stamp over it is judged. own: at its own time, so that it proves that time even after its certificate has ended. now: at the time of the verification, as EN 319 102-1 has it. Default: own."`
 	Strict        bool     `help:"Fail signatures that cover only a part of the document."`
 	Covers        string   `placeholder:"PATH" help:"Fail signatures of an XML document that cover neither this element nor the whole document, for instance /Envelope/Body."`
 	PasswordFile  string   `placeholder:"FILE" help:"File with the password of an encrypted PDF. Default: ask at the terminal if the PDF needs a password."`
@@ -158,11 +160,18 @@ func (v *Command) Common(c *cli.Console) (*Common, error) {
 	if !slices.Contains([]string{"", "known", "require"}, v.Revocation) { // here, so that --json has a line for each file
 		return nil, fmt.Errorf("--revocation: %q is no rule; want known or require", v.Revocation)
 	}
+	if !slices.Contains([]string{"", "own", "now"}, v.TimeStamps) {
+		return nil, fmt.Errorf("--time-stamps: %q is no rule; want own or now", v.TimeStamps)
+	}
+	ends, err := suite.ParseEnds(v.AlgorithmEnd)
+	if err != nil {
+		return nil, fmt.Errorf("--algorithm-end: %w", err)
+	}
 	at, err := cli.ParseTime("--at", v.At)
 	if err != nil {
 		return nil, err
 	}
-	common := &Common{check: sig.Check{At: at, RequireRevocation: v.Revocation == "require", Strict: v.Strict, Expect: v.Covers}}
+	common := &Common{check: sig.Check{At: at, RequireRevocation: v.Revocation == "require", Strict: v.Strict, Expect: v.Covers, Ends: ends, LivingStamps: v.TimeStamps == "now"}}
 	trust := cli.Trust{CA: v.CA, Intermediate: v.Intermediate, CRL: v.CRL, Data: v.Data}
 	if common.notes, err = trust.Read(&common.check); err != nil {
 		return nil, err

@@ -31,6 +31,9 @@ type Verification struct {
 	Evidence sig.Evidence
 	// Qualify sets the quality of signatures by a list of accredited authorities; nil: there is no such list.
 	Qualify func(ctx context.Context, r *sig.Report, checked time.Time) error
+	// Ends and LivingStamps are those of each [sig.Check].
+	Ends         suite.Ends
+	LivingStamps bool
 	// Limits bound what the verification of one document may cost. The zero value means
 	// the default limits, which grow with the document.
 	Limits budget.Limits
@@ -200,7 +203,7 @@ func (v *Verification) Verify(ctx context.Context, o *VerifyOrder) ([]SignatureR
 	check := &sig.Check{
 		Document: o.Content, Roots: trust.Roots, Intermediates: trust.Intermediates, CRLs: trust.CRLs,
 		At: v.Now(), Evidence: v.Evidence, RequireRevocation: true, Strict: o.Strict, Expect: o.Expect,
-		Password: []byte(o.Password), Describe: o.Describe,
+		Password: []byte(o.Password), Describe: o.Describe, Ends: v.Ends, LivingStamps: v.LivingStamps,
 	}
 	if len(o.Certificate) > 0 {
 		if check.Certificate, err = readAnyCertificate(o.Certificate); err != nil {
@@ -390,7 +393,7 @@ func (v *Verification) JudgeCertificate(ctx context.Context, content *Intake) (S
 	}
 	check := &sig.Check{
 		Roots: trust.Roots, Intermediates: trust.Intermediates, CRLs: trust.CRLs,
-		At: v.Now(), Evidence: v.Evidence, RequireRevocation: true,
+		At: v.Now(), Evidence: v.Evidence, RequireRevocation: true, Ends: v.Ends,
 	}
 	ctx = v.bounded(ctx)
 	path, findings := check.TrustAny(ctx, c, check.At)

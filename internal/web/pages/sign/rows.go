@@ -54,7 +54,7 @@ var rows = []struct {
 		"references-out-of-step", "reference-not-checked", "evidence-record",
 	}},
 	{"algorithm", []string{
-		"algorithm-unknown", "digest-algorithm-weak", "digest-algorithm-refused", "certificate-algorithm-unsupported", "certificate-algorithm-weak",
+		"algorithm-unknown", "digest-algorithm-weak", "signature-algorithm-weak", "digest-algorithm-refused", "certificate-algorithm-unsupported", "certificate-algorithm-weak",
 	}},
 	{"work", []string{"too-much-work", "too-many-signatures", "later-not-judged"}},
 	{"countersigned", []string{"countersignature", "countersignature-malformed"}},
