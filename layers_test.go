@@ -55,7 +55,7 @@ var layers = []struct {
 var packages = map[string][]string{
 	"gost":            {"streebog", "kdf", "gost28147", "gost341194", "magma", "kuznyechik", "mode", "gost3410"},
 	"pki":             {"suite", "x509gost", "ocsp", "chain", "cms", "tsp", "pfx"},
-	"sig":             {"budget", "zip", "", "evidence", "raw", "cades", "xmltree", "xmldsig", "trustlist", "xmlenc", "ooxml", "pdf", "asic"},
+	"sig":             {"budget", "zip", "", "evidence", "raw", "cades", "xmltree", "power", "xmldsig", "trustlist", "xmlenc", "ooxml", "pdf", "asic"},
 	"internal/domain": {"fault", "effect", "lock", "lease", "vault", "audit", "notify", "policy", "reach", "session", "contact", "user", "device", "password", "oath", "passkey", "document", "report", "confirm", "operation", "waiting", "approval", "token", "signin", "directory", "authority", "keys", "accreditation", "signing", "encryption"},
 	"internal/app":    {"", "dev"},
 }

@@ -145,6 +145,8 @@ type Signature struct {
 	Findings []Finding
 	// Quality says whether the signature is a qualified one. It is nil if no list of accredited authorities was asked.
 	Quality *Quality
+	// Mandate is the power of attorney by which the signer acts, nil if none was given or found.
+	Mandate *Mandate
 	// Countersigners are the signatures over this signature's value. They count in the
 	// verdict of this signature.
 	Countersigners []Signature

@@ -173,7 +173,7 @@ func (s *Signature) Own() Verdict {
 func (s *Signature) Trusted() bool { return s.Signer != nil && trusted(s.Chain, s.Findings) }
 
 // Holds reports whether the signature itself is valid under the signer's key. It does not
-// consider the status of the certificate.
+// consider the status of the certificate or a power of attorney.
 func (s *Signature) Holds() bool { return s.Signer != nil && holds(s.Findings) }
 
 // Verdict returns the verdict of the time stamp. It is at best Indeterminate if no path leads to a
@@ -202,10 +202,10 @@ func trusted(path []*x509gost.Certificate, findings []Finding) bool {
 	})
 }
 
-// holds reports whether no finding, except those about certificates, affects the verdict.
+// holds reports whether no finding, except those about certificates and powers, affects the verdict.
 func holds(findings []Finding) bool {
 	return !slices.ContainsFunc(findings, func(f Finding) bool {
-		return f.Indication != "" && !f.aboutCertificate()
+		return f.Indication != "" && !f.aboutCertificate() && !f.AboutMandate()
 	})
 }
 

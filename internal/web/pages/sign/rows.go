@@ -56,11 +56,19 @@ var rows = []struct {
 	{"algorithm", []string{
 		"algorithm-unknown", "digest-algorithm-weak", "signature-algorithm-weak", "digest-algorithm-refused", "certificate-algorithm-unsupported", "certificate-algorithm-weak",
 	}},
+	{"power", []string{"power-unsigned", "power-signature", "power-not-yet", "power-expired", "power-withdrawn", "power-delegation", "power-principal", "power-chain"}},
+	{"power_signer", []string{"power-other", "power-differs", "power-unknown", "power-joint"}},
+	{"power_rights", []string{"power-rights", "power-words", "power-wider"}},
+	{"power_parent", []string{"power-parent"}},
+	{"power_proof", []string{"power-no-proof"}},
+	{"power_later", []string{"power-status-later"}},
 	{"work", []string{"too-much-work", "too-many-signatures", "later-not-judged"}},
 	{"countersigned", []string{"countersignature", "countersignature-malformed"}},
 	{"later", []string{"later-validation-data", "later-time-stamp"}},
 	{"revoked_later", []string{"certificate-revoked-later"}},
-	{"note", []string{"original-not-compared", "mimetype"}},
+	{"note", []string{
+		"original-not-compared", "mimetype", "power-remark", "power-status-unknown", "power-not-needed", "power-stray", "power-limits",
+	}},
 }
 
 // rowsOf are the places in rows by code.

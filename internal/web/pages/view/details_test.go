@@ -129,7 +129,7 @@ func TestDetails(t *testing.T) {
 func TestFindings(t *testing.T) {
 	written := regexp.MustCompile(`(?:\b[cC]ode[A-Z]\w* +=|\bCode:) +(certificateCode \+ )?"([a-z0-9-]+)"`)
 	codes := map[string]bool{}
-	for _, dir := range []string{"sig", "sig/raw", "sig/cades", "sig/xmldsig", "sig/ooxml", "sig/pdf", "sig/asic", "sig/evidence", "pki/cms", "pki/chain"} {
+	for _, dir := range []string{"sig", "sig/raw", "sig/cades", "sig/xmldsig", "sig/ooxml", "sig/pdf", "sig/asic", "sig/power", "sig/evidence", "pki/cms", "pki/chain"} {
 		files, err := filepath.Glob(filepath.Join("../../../..", dir, "*.go"))
 		if err != nil {
 			t.Fatal(err)

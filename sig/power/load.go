@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package power
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"slices"
+
+	"tamga/pki/suite"
+	"tamga/sig"
+)
+
+// Limits of Load.
+const (
+	MaxPowers     = 10
+	MaxSignatures = 30 // files
+)
+
+// Set is some powers with their signatures.
+type Set struct {
+	powers []given
+	// stray are names of files that are signatures of nothing here.
+	stray []string
+}
+
+// given is a power with the signatures of its document.
+type given struct {
+	*Power
+	document   []byte
+	signatures []sig.Signature
+}
+
+// Load reads powers and the signatures of their principals, in any order. A file that is no power is a detached signature of
+// one; whose it is follows from the digest in it. A power may also have XML signatures inside. check has the trust anchors and the time, as for other documents.
+func Load(ctx context.Context, known sig.Formats, check sig.Check, list []sig.File) (*Set, error) {
+	check = sig.Check{
+		Roots: check.Roots, Intermediates: check.Intermediates, CRLs: check.CRLs, OCSP: check.OCSP,
+		At: check.At, Evidence: check.Evidence, RequireRevocation: check.RequireRevocation,
+		Strict: true, // a signature of a part says nothing about the rest
+	}
+	s := &Set{}
+	var beside []sig.File
+	for _, f := range list {
+		is, err := Is(f.Document)
+		if err != nil {
+			return nil, err
+		}
+		if !is {
+			beside = append(beside, f)
+			continue
+		}
+		if len(s.powers) == MaxPowers {
+			return nil, faulty("there are more than %d", MaxPowers)
+		}
+		if err := s.add(ctx, known, check, f); err != nil {
+			return nil, named(f.Name, err)
+		}
+	}
+	switch {
+	case len(s.powers) == 0:
+		return nil, faulty("none of the files is one: XML with the root element Доверенность expected")
+	case len(beside) > MaxSignatures:
+		return nil, faulty("there are more than %d files with signatures", MaxSignatures)
+	}
+	for _, f := range beside {
+		if err := s.sign(ctx, known, check, f); err != nil {
+			return nil, named(f.Name, err)
+		}
+	}
+	return s, nil
+}
+
+// named adds the name of a file to an error about its content.
+func named(name string, err error) error {
+	var wrong *Error
+	if name != "" && errors.As(err, &wrong) {
+		return &Error{name + ": " + wrong.Text}
+	}
+	return err
+}
+
+// Is reports whether a file may be a power, by its beginning.
+func Is(d sig.Document) (bool, error) {
+	head := make([]byte, min(d.Size(), 1<<10))
+	if n, err := d.ReadAt(head, 0); n < len(head) {
+		if err == nil || err == io.EOF {
+			err = io.ErrUnexpectedEOF
+		}
+		return false, err
+	}
+	return Recognises(head), nil
+}
+
+// add reads a power, and verifies XML signatures inside.
+func (s *Set) add(ctx context.Context, known sig.Formats, check sig.Check, f sig.File) error {
+	if f.Document.Size() > MaxSize {
+		return faulty("it has %d bytes, at most %d expected", f.Document.Size(), MaxSize)
+	}
+	document := make([]byte, f.Document.Size())
+	if n, err := f.Document.ReadAt(document, 0); n < len(document) {
+		if err == nil || err == io.EOF {
+			err = io.ErrUnexpectedEOF
+		}
+		return err
+	}
+	p, signed, err := read(ctx, document)
+	if err != nil {
+		return err
+	}
+	for i := range s.powers {
+		if s.powers[i].Number != p.Number {
+			continue
+		}
+		if !bytes.Equal(s.powers[i].document, document) {
+			return faulty("two different ones have the number %s", p.Number)
+		}
+		return nil // the same again
+	}
+	g := given{Power: p, document: document}
+	if signed {
+		format, err := known.Recognise(ctx, bytes.NewReader(document))
+		if err != nil {
+			return err
+		}
+		if format != nil {
+			check.Document = bytes.NewReader(document)
+			r, err := format.Verify(ctx, &check)
+			if err != nil {
+				return refused(err)
+			}
+			g.signatures = signaturesOf(r)
+		}
+	}
+	s.powers = append(s.powers, g)
+	return nil
+}
+
+// refused returns an error about the content of a file as an Error.
+func refused(err error) error {
+	var document *sig.ErrDocument
+	var params *sig.ErrParams
+	if errors.As(err, &document) || errors.As(err, &params) {
+		return &Error{err.Error()}
+	}
+	return err
+}
+
+// signaturesOf returns the signatures of a report, with findings about the whole file in each.
+func signaturesOf(r *sig.Report) []sig.Signature {
+	list := slices.Clone(r.Signatures)
+	for i := range list {
+		list[i].Findings = slices.Concat(list[i].Findings, r.Findings)
+	}
+	return list
+}
+
+// sign adds a file with signatures to the power that it signs.
+func (s *Set) sign(ctx context.Context, known sig.Formats, check sig.Check, f sig.File) error {
+	format, err := known.Recognise(ctx, f.Document)
+	switch {
+	case err != nil:
+		return err
+	case format == nil || format.Describe().Bare || format.Describe().Inspect == nil:
+		return faulty("neither a power nor a signature of one: XML with the root element Доверенность, or a message CMS expected")
+	}
+	check.Document, check.Describe = f.Document, true
+	described, err := format.Verify(ctx, &check)
+	if err != nil {
+		return refused(err)
+	}
+	check.Describe = false
+	var signed []suite.Digest
+	for i := range described.Signatures {
+		if d := described.Signatures[i].Signed; d != nil {
+			signed = append(signed, *d)
+		}
+	}
+	for i := range s.powers {
+		p := &s.powers[i]
+		// A message with the document inside has no such digest. It must be for the document, which Verify compares.
+		if len(signed) > 0 && !slices.ContainsFunc(signed, func(d suite.Digest) bool { return bytes.Equal(d.Hash.Digest(p.document).Sum, d.Sum) }) {
+			continue
+		}
+		check.Original = bytes.NewReader(p.document)
+		r, err := format.Verify(ctx, &check)
+		if err != nil {
+			return refused(err)
+		}
+		if len(signed) == 0 && !slices.ContainsFunc(r.Signatures, func(one sig.Signature) bool { return one.Holds() && r.Own() == sig.Passed }) {
+			continue // of another document
+		}
+		p.signatures = append(p.signatures, signaturesOf(r)...)
+		return nil
+	}
+	s.stray = append(s.stray, f.Name)
+	return nil
+}
