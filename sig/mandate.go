@@ -32,3 +32,11 @@ const mandateCode = "power-"
 
 // AboutMandate reports whether a finding is about a power of attorney, and not about the signature.
 func (f *Finding) AboutMandate() bool { return strings.HasPrefix(f.Code, mandateCode) }
+
+// moscow is where the days of a power begin and end.
+var moscow = time.FixedZone("MSK", 3*60*60)
+
+// Days returns the first and the last day on which the power is in force, in Moscow.
+func (m *Mandate) Days() (from, until string) {
+	return m.From.In(moscow).Format(time.DateOnly), m.Until.Add(-time.Nanosecond).In(moscow).Format(time.DateOnly)
+}

@@ -16,7 +16,7 @@ var examples = map[string][]string{
 	"serve":                       {"tamga serve --dev", "tamga serve --config /etc/tamga/tamga.yaml"},
 	"ready":                       {"tamga ready --config /etc/tamga/tamga.yaml"},
 	"sign":                        {"tamga sign letter.txt", "tamga sign contract.pdf --type auto", "tamga sign - --attached -o letter.p7m", "tamga sign letter.txt --type GOST3410 -o letter.raw"},
-	"verify":                      {"tamga verify letter.txt.sig --ca ca.pem", "tamga verify contract.pdf --ca ca.pem --crl ca.crl --json", "tamga verify - --original letter.txt", "tamga verify letter.txt.sig contract.signed.pdf --ca ca.pem --json"},
+	"verify":                      {"tamga verify letter.txt.sig --ca ca.pem", "tamga verify contract.pdf --ca ca.pem --crl ca.crl --json", "tamga verify - --original letter.txt", "tamga verify letter.txt.sig contract.signed.pdf --ca ca.pem --json", "tamga verify letter.txt.sig --ca ca.pem --power power.xml,power.xml.sig"},
 	"enhance":                     {"tamga enhance contract.pdf", "tamga enhance archive/", "tamga enhance letter.txt.sig --document letter.txt --level T", "tamga enhance contract.pdf --tsa http://tsp.example.org/tsp --ca roots.pem", "tamga enhance archive.xml --in-place --tsa http://tsp.example.org/tsp --ca roots.pem"},
 	"encrypt":                     {"tamga encrypt letter.txt --to anna.pem", "tamga encrypt letter.txt --to anna.pem --to partners --algorithm Kuznyechik --offline", "tamga encrypt act.xml --to anna.pem --type XML"},
 	"decrypt":                     {"tamga decrypt letter.txt.p7m", "tamga decrypt letter.txt.p7m --key anna.p12", "tamga decrypt - --key anna.p12 --key-password-file password"},

@@ -71,6 +71,7 @@ type signatureReport struct {
 	Signer         *certificateReport  `json:"signer,omitempty"`
 	Chain          []certificateReport `json:"chain,omitempty"`   // signer first, trusted root last
 	Quality        *sign.QualityJSON   `json:"quality,omitempty"` // with --trust-list
+	Power          *sign.MandateJSON   `json:"power,omitempty"`   // with --power
 	Findings       []findingReport     `json:"findings,omitempty"`
 	Countersigners []signatureReport   `json:"countersignatures,omitempty"` // count in the verdict
 }
@@ -141,7 +142,7 @@ func signatureReports(signatures []sig.Signature) []signatureReport {
 		one := signatureReport{
 			Index: s.Index, Verdict: status.Verdict.String(), Status: status.Main(), Sub: string(status.Sub), Headlines: s.Headlines(),
 			SignatureHolds: s.Holds(), Trusted: s.Trusted(),
-			Level: s.Level, Covers: s.Covers, Quality: sign.QualityOf(s.Quality), Findings: findingReports(s.Findings),
+			Level: s.Level, Covers: s.Covers, Quality: sign.QualityOf(s.Quality), Power: sign.MandateOf(s.Mandate), Findings: findingReports(s.Findings),
 		}
 		if s.Scheme != nil {
 			one.Suite, one.Hash = suiteOf(s), s.Scheme.Hash.Name
@@ -362,6 +363,9 @@ func (p *printer) signature(s *signatureReport, indent string, what cli.Word, of
 	if q := s.Quality; q != nil {
 		p.field(indent, "quality", "%s", p.quality(q))
 	}
+	if s.Power != nil {
+		p.power(indent, s.Power)
+	}
 	p.findings(indent+"  ", s.Findings)
 	for i := range s.Countersigners {
 		p.signature(&s.Countersigners[i], indent+"  ", "Countersignature", len(s.Countersigners))
@@ -387,7 +391,7 @@ var verdicts = map[string]cli.Word{
 }
 
 // remarks are the headlines without values. The others are shown as the formats say them.
-var remarks = []cli.Word{"revocation not checked", "unsigned bytes after the signature", "an invalid time stamp was left out"}
+var remarks = []cli.Word{"revocation not checked", "unsigned bytes after the signature", "an invalid time stamp was left out", "withdrawal of the power not checked", "limits of the power not checked"}
 
 // headline returns a verdict with its remarks. A verdict other than passed is in upper case.
 func (p *printer) headline(verdict string, beside []string) string {

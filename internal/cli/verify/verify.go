@@ -31,24 +31,27 @@ import (
 type Command struct {
 	Files []string `arg:"" name:"file" help:"Signed message (CMS or CAdES in DER, BER, PEM or Base64), signed XML, PDF or Office document, container (ASiC), or bare signature value. - for standard input. Of a folder, all files with signatures in it and below it."`
 
-	Original      string   `placeholder:"FILE" help:"Document of detached or bare signatures. Default for NAME.sig: NAME, if it exists."`
-	Hash          string   `placeholder:"HEX" help:"Hash of the document, in place of --original."`
-	HashAlgorithm string   `placeholder:"NAME" help:"Algorithm of --hash, for instance \"GR 34.11-2012 256\". Default: the one of the signature."`
-	Cert          string   `placeholder:"FILE" help:"Certificate of the signer, for a bare signature or a message without certificates."`
-	CA            []string `name:"ca" sep:"none" placeholder:"FILE" help:"Trusted root certificates, PEM or DER. May be repeated. Default: those of a server started with --dev in --data, if there is one."`
-	Intermediate  []string `sep:"none" placeholder:"FILE" help:"Certificates of authorities between the signer and a root, PEM or DER. May be repeated."`
-	CRL           []string `name:"crl" sep:"none" placeholder:"FILE" help:"Revocation lists, PEM or DER. May be repeated. Nothing is fetched."`
-	TrustList     string   `placeholder:"FILE" help:"List of accredited authorities of the ministry of digital development (XML). The report then says which signatures are qualified. It makes no certificate trusted."`
-	ListSigner    []string `name:"trust-list-signer" sep:"none" placeholder:"FILE" help:"Certificate that the list is signed with, PEM or DER. May be repeated."`
-	At            string   `placeholder:"TIME" help:"Time for which certificates are verified: 2006-01-02, \"2006-01-02 15:04:05\" (local time) or RFC 3339. Default: now."`
-	Revocation    string   `default:"known" placeholder:"RULE" help:"Meaning of an unknown revocation status. known: the signature passes, and the first line says that revocation was not checked. require: the signature is indeterminate. A revoked certificate always fails. Default: known."`
-	AlgorithmEnd  []string `sep:"none" placeholder:"NAME=DATE" help:"End of an algorithm: GOST R 34.10-2001, SHA-224, RSA-2048 (keys below 3072 bits) or ECDSA-224. From this day (UTC) on a signature by it passes only if a time stamp proves that it is older. May be repeated."`
-	TimeStamps    string   `default:"own" placeholder:"RULE" help:"When a time stamp without an archive time stamp over it is judged. own: at its own time, so that it proves that time even after its certificate has ended. now: at the time of the verification, as EN 319 102-1 has it. Default: own."`
-	Strict        bool     `help:"Fail signatures that cover only a part of the document."`
-	Covers        string   `placeholder:"PATH" help:"Fail signatures of an XML document that cover neither this element nor the whole document, for instance /Envelope/Body."`
-	PasswordFile  string   `placeholder:"FILE" help:"File with the password of an encrypted PDF. Default: ask at the terminal if the PDF needs a password."`
-	JSON          bool     `name:"json" help:"Print one line of JSON for each file instead of text."`
-	Data          string   `default:"./tamga-data" placeholder:"DIR" help:"Directory of a server started with --dev. Default: ./tamga-data."`
+	Original       string   `placeholder:"FILE" help:"Document of detached or bare signatures. Default for NAME.sig: NAME, if it exists."`
+	Hash           string   `placeholder:"HEX" help:"Hash of the document, in place of --original."`
+	HashAlgorithm  string   `placeholder:"NAME" help:"Algorithm of --hash, for instance \"GR 34.11-2012 256\". Default: the one of the signature."`
+	Cert           string   `placeholder:"FILE" help:"Certificate of the signer, for a bare signature or a message without certificates."`
+	CA             []string `name:"ca" sep:"none" placeholder:"FILE" help:"Trusted root certificates, PEM or DER. May be repeated. Default: those of a server started with --dev in --data, if there is one."`
+	Intermediate   []string `sep:"none" placeholder:"FILE" help:"Certificates of authorities between the signer and a root, PEM or DER. May be repeated."`
+	CRL            []string `name:"crl" sep:"none" placeholder:"FILE" help:"Revocation lists, PEM or DER. May be repeated. Nothing is fetched."`
+	TrustList      string   `placeholder:"FILE" help:"List of accredited authorities of the ministry of digital development (XML). The report then says which signatures are qualified. It makes no certificate trusted."`
+	ListSigner     []string `name:"trust-list-signer" sep:"none" placeholder:"FILE" help:"Certificate that the list is signed with, PEM or DER. May be repeated."`
+	Power          []string `placeholder:"FILE" help:"Machine-readable powers of attorney (XML) and the signatures of their principals, separated by commas; NAME.sig beside NAME is found. Each signer then needs one of them, except organizations and sole traders themselves. May be repeated."`
+	PowerCode      []string `placeholder:"CODE" help:"Power that the signers must have, by its code. May be repeated."`
+	PowerWithdrawn string   `placeholder:"FILE" help:"List of withdrawn powers: a number in each line, and the time of the withdrawal behind it."`
+	At             string   `placeholder:"TIME" help:"Time for which certificates are verified: 2006-01-02, \"2006-01-02 15:04:05\" (local time) or RFC 3339. Default: now."`
+	Revocation     string   `default:"known" placeholder:"RULE" help:"Meaning of an unknown revocation status. known: the signature passes, and the first line says that revocation was not checked. require: the signature is indeterminate. A revoked certificate always fails. Default: known."`
+	AlgorithmEnd   []string `sep:"none" placeholder:"NAME=DATE" help:"End of an algorithm: GOST R 34.10-2001, SHA-224, RSA-2048 (keys below 3072 bits) or ECDSA-224. From this day (UTC) on a signature by it passes only if a time stamp proves that it is older. May be repeated."`
+	TimeStamps     string   `default:"own" placeholder:"RULE" help:"When a time stamp without an archive time stamp over it is judged. own: at its own time, so that it proves that time even after its certificate has ended. now: at the time of the verification, as EN 319 102-1 has it. Default: own."`
+	Strict         bool     `help:"Fail signatures that cover only a part of the document."`
+	Covers         string   `placeholder:"PATH" help:"Fail signatures of an XML document that cover neither this element nor the whole document, for instance /Envelope/Body."`
+	PasswordFile   string   `placeholder:"FILE" help:"File with the password of an encrypted PDF. Default: ask at the terminal if the PDF needs a password."`
+	JSON           bool     `name:"json" help:"Print one line of JSON for each file instead of text."`
+	Data           string   `default:"./tamga-data" placeholder:"DIR" help:"Directory of a server started with --dev. Default: ./tamga-data."`
 }
 
 // Help returns the text above the flags.
@@ -141,6 +144,7 @@ func display(file string) string {
 type Common struct {
 	check       sig.Check
 	list        *trustlist.List // nil without --trust-list
+	powers      *powers         // nil without --power
 	notes       []cli.Sentence
 	asksNothing bool // the person is asked for no password
 	silent      bool // files of folders: no line of progress for each, and files without signatures are errUnsigned
@@ -177,6 +181,9 @@ func (v *Command) Common(c *cli.Console) (*Common, error) {
 		return nil, err
 	}
 	if common.list, err = v.trustList(c); err != nil {
+		return nil, err
+	}
+	if common.powers, err = v.powers(c, common); err != nil {
 		return nil, err
 	}
 	if v.PasswordFile != "" {
@@ -288,6 +295,11 @@ func (v *Command) Judge(c *cli.Console, known sig.Formats, common *Common, file 
 	}
 	if common.list != nil {
 		common.list.Qualify(report, check.At)
+	}
+	if p := common.powers; p != nil {
+		if err := p.set.Judge(c.Context, report, check.At, p.rules); err != nil {
+			return nil, err
+		}
 	}
 	r.fill(report)
 	return r, nil

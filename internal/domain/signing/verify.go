@@ -75,6 +75,9 @@ type VerifyOrder struct {
 // Quality is what the list of accredited authorities says about a signature.
 type Quality = sig.Quality
 
+// Mandate is the power of attorney by which a signer acts.
+type Mandate = sig.Mandate
+
 // The ways in which it is known when a signature was made; see [Quality].
 const (
 	TimeClaimed = sig.TimeClaimed
