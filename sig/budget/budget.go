@@ -100,6 +100,39 @@ func (e *Exceeded) Unwrap() error { return e.Kind }
 type Budget struct {
 	ctx   context.Context
 	purse *purse
+	part  *part // nil: all of the purse
+}
+
+// part is a bound on the counters of a purse that is below its limits.
+type part struct {
+	steps, memory int64
+	failed        atomic.Pointer[Exceeded]
+}
+
+// left reports whether n more of what was counted is within a limit of the part. If it is not, the part fails.
+func (q *part) left(counted *atomic.Int64, n, limit int64, kind error) *Exceeded {
+	if q.failed.Load() == nil && counted.Load()+n > limit {
+		q.failed.CompareAndSwap(nil, &Exceeded{kind, limit})
+	}
+	return q.failed.Load()
+}
+
+// Part returns a handle for work that the document can do without: it may use numerator/denominator of what b has left.
+// What exceeds that is not counted, and every later call of the handle fails. b does not.
+func (b *Budget) Part(numerator, denominator int64) *Budget {
+	if b == nil {
+		return nil
+	}
+	p := b.purse
+	share := func(counted *atomic.Int64, limit int64) int64 {
+		c := counted.Load()
+		return c + max(0, limit-c)/denominator*numerator
+	}
+	memory := p.limits.Memory
+	if pool, ok := b.ctx.Value(poolKey{}).(*Pool); ok {
+		memory = min(memory, Free+pool.share(p.limits.Anonymous))
+	}
+	return &Budget{ctx: b.ctx, purse: p, part: &part{steps: share(&p.spent, p.limits.Steps), memory: share(&p.held, memory)}}
 }
 
 // purse is the shared state of all handles on one budget.
@@ -166,6 +199,11 @@ func (b *Budget) Spend(n int64) error {
 	if e := p.failed.Load(); e != nil {
 		return e
 	}
+	if q := b.part; q != nil {
+		if e := q.left(&p.spent, n, q.steps, ErrSteps); e != nil {
+			return e
+		}
+	}
 	now := p.spent.Add(n)
 	if now > p.limits.Steps {
 		return p.fail(ErrSteps, p.limits.Steps)
@@ -188,6 +226,11 @@ func (b *Budget) Hold(n int64) error {
 	p := b.purse
 	if e := p.failed.Load(); e != nil {
 		return e
+	}
+	if q := b.part; q != nil {
+		if e := q.left(&p.held, n, q.memory, ErrMemory); e != nil {
+			return e
+		}
 	}
 	held := p.held.Add(n)
 	if held > p.limits.Memory {
@@ -294,6 +337,11 @@ func (b *Budget) Err() error {
 	}
 	if e := b.purse.failed.Load(); e != nil {
 		return e
+	}
+	if b.part != nil {
+		if e := b.part.failed.Load(); e != nil {
+			return e
+		}
 	}
 	return b.ctx.Err()
 }

@@ -41,6 +41,41 @@ func TestBounds(t *testing.T) {
 	}
 }
 
+// Work that a document can do without has a part of what is left. When it is used up, the document goes on.
+func TestPart(t *testing.T) {
+	b := budget.New(context.Background(), budget.Limits{Steps: 1100, Memory: 180})
+	if err := errors.Join(b.Spend(100), b.Hold(100)); err != nil {
+		t.Fatal(err)
+	}
+	part := b.Part(3, 4)
+	if err := errors.Join(part.Spend(750), part.Hold(60), part.Err()); err != nil {
+		t.Fatal(err)
+	}
+	if err := part.Hold(1); !errors.Is(err, budget.ErrMemory) {
+		t.Errorf("more memory than the part has: %v", err)
+	}
+	if part.Spend(0) == nil || part.Err() == nil {
+		t.Error("the part goes on")
+	}
+	if b.Spent() != 850 || b.Held() != 160 || b.Err() != nil {
+		t.Errorf("spent %d, held %d, %v", b.Spent(), b.Held(), b.Err())
+	}
+	if err := b.Part(1, 2).Spend(126); !errors.Is(err, budget.ErrSteps) {
+		t.Errorf("more steps than the part has: %v", err)
+	}
+	if err := errors.Join(b.Spend(250), b.Hold(20)); err != nil {
+		t.Errorf("the document: %v", err)
+	}
+	whole := b.Part(1, 1)
+	b.Spend(1)
+	if whole.Err() == nil {
+		t.Error("the part of a document that failed goes on")
+	}
+	if (*budget.Budget)(nil).Part(1, 2).Hold(1<<60) != nil {
+		t.Error("a part of no limits has limits")
+	}
+}
+
 // When the context is canceled, the work ends within a limited number of steps.
 func TestContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())

@@ -54,10 +54,7 @@ func (m *cardMaker) shownInside() ([]int, error) {
 	// P of a widget is optional: the page whose annotations have it shows it.
 	on := map[int]int{}
 	err := f.pages(func(n int, p *page) {
-		box := p.stamp.CropBox
-		if box == [4]float64{} {
-			box = p.stamp.MediaBox
-		}
+		box := p.stamp.Shown()
 		for _, o := range f.resolveArray(p.dict.get("Annots")) {
 			id, _ := o.(ref)
 			r, ok := visible[id.num]

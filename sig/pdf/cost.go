@@ -61,6 +61,13 @@ func (f *file) forget() {
 	f.cached = 0
 }
 
+// forgetStreams empties the cache of object streams.
+func (f *file) forgetStreams() {
+	clear(f.streams)
+	f.spending.Release(f.held)
+	f.held = 0
+}
+
 // prefixes are the digests of the beginnings of a document up to the holes of its
 // signatures. Signatures cover nested beginnings of one file, mostly all but their last
 // few kilobytes, so the file is hashed once for all of them.

@@ -556,9 +556,7 @@ func (f *file) objectStream(num int) (*objectList, error) {
 	}
 	size := int64(len(data)) + listedSize*int64(len(list.numbers))
 	if f.held+size > maxHeld {
-		clear(f.streams)
-		f.spending.Release(f.held)
-		f.held = 0
+		f.forgetStreams()
 	}
 	f.held += size
 	f.streams[num] = list

@@ -35,8 +35,9 @@ type searcher struct {
 	pixels    int    // left
 	pages     int    // left
 	fonts     map[int]*inkFont
-	open      int // how many q of the last page have no Q
-	excess    int // how many Q of the last page have no q
+	open      int  // how many q of the last page have no Q
+	excess    int  // how many Q of the last page have no q
+	over      bool // the part of the budget is used up
 }
 
 func newSearcher(f *file) *searcher {
@@ -50,12 +51,43 @@ type ground interface {
 	Fill()
 }
 
-// ink says what a page paints: its content and its annotations. more reports whether another page may be asked for.
+// ink says what a page paints: its content and its annotations. more reports whether another page may be asked for. The
+// search has half of what the budget of the document has left: a page that needs more is taken, and so are all others, but the document
+// goes on.
 func (s *searcher) ink(p *page, word string, g ground) (more bool, err error) {
 	f := s.file
+	if s.over {
+		g.Fill()
+		return false, f.failed()
+	}
+	whole, held, damaged := f.spending, f.spending.Held()-f.cached-f.held, f.damaged
+	f.spending = whole.Part(1, 2)
+	all := s.read(p, word, g)
+	s.over = f.failed() != nil
+	f.spending = whole
+	if err := f.failed(); err != nil {
+		return false, err
+	}
+	if s.over { // what was read last may be incomplete
+		f.forget()
+		f.forgetStreams()
+		clear(s.fonts)
+		whole.Release(whole.Held() - held)
+		f.damaged = damaged
+	}
+	if all || s.over {
+		g.Fill()
+	}
+	s.pages--
+	return !s.over && s.pages > 0 && s.operators > 0 && s.glyphs > 0, nil
+}
+
+// read reads what a page paints. all reports that it may be anywhere.
+func (s *searcher) read(p *page, word string, g ground) (all bool) {
+	f := s.file
 	s.word = withoutSpaces(word)
-	in := &painter{searcher: s, ground: g, state: graphics{ctm: unmoved, clip: everywhere, width: 1, miter: 10, scale: 1}}
-	in.resources = f.resolveDict(f.inheritedEntry(p, "Resources"))
+	in := &painter{searcher: s, ground: g, astray: true, state: graphics{ctm: unmoved, clip: everywhere, width: 1, miter: 10, scale: 1}}
+	in.use(f.resolveDict(f.inheritedEntry(p, "Resources")))
 	s.excess = 0
 	in.contents(f.resolve(p.dict.get("Contents")))
 	s.open = len(in.saved)
@@ -67,11 +99,7 @@ func (s *searcher) ink(p *page, word string, g ground) (more bool, err error) {
 		in.annotation(f.resolveDict(o))
 	}
 	f.spending.Release(in.path.held)
-	if in.all {
-		g.Fill()
-	}
-	s.pages--
-	return s.pages > 0 && s.operators > 0 && s.glyphs > 0, f.failed()
+	return in.all
 }
 
 // inheritedEntry returns an entry of a page, or of the nearest node above that has it.
@@ -170,10 +198,12 @@ type painter struct {
 	*searcher
 	ground    ground
 	resources dict
+	defaults  [5]bool // by the number of components: a device colour space is replaced, so its white may be ink
 	state     graphics
 	saved     []graphics
 	depth     int
 	all       bool // something may be painted anywhere
+	astray    bool // programs show text in different places
 
 	path     outline
 	operands []operand
@@ -360,6 +390,7 @@ func (p *painter) operator(op string) {
 		}
 		p.saved = append(p.saved, *s)
 	case "Q":
+		p.astray = true // inside of a text object, some programs restore its position and others do not
 		if n := len(p.saved); n > 0 {
 			*s, p.saved = p.saved[n-1], p.saved[:n-1]
 		} else if p.depth == 0 {
@@ -422,6 +453,19 @@ func (p *painter) operator(op string) {
 	}
 }
 
+// defaultSpaces are the resources that replace the colour spaces of devices (8.6.5.6), by their number of components.
+var defaultSpaces = [5]name{1: "DefaultGray", 3: "DefaultRGB", 4: "DefaultCMYK"}
+
+// use makes a dictionary the present resources. Programs disagree on whether a form takes over replaced colour spaces.
+func (p *painter) use(resources dict) {
+	p.resources = resources
+	for n, key := range defaultSpaces {
+		if key != "" && p.resource("ColorSpace", key) != nil {
+			p.defaults[n] = true
+		}
+	}
+}
+
 // resource returns a named resource.
 func (p *painter) resource(kind, n name) object {
 	d := p.file.resolveDict(p.resources.get(kind))
@@ -469,13 +513,21 @@ var deviceSpaces = map[string]colourSpace{"g": {1, false}, "rg": {3, false}, "k"
 
 // device sets a colour in one of the spaces of devices.
 func (p *painter) device(op string) {
-	space := deviceSpaces[op]
+	space := p.replaced(deviceSpaces[op])
 	c := paint{space, p.white(space)}
 	if op[0] >= 'a' {
 		p.state.fill = c
 	} else {
 		p.state.stroke = c
 	}
+}
+
+// replaced returns a colour space of devices, or an unknown one if the resources replace it.
+func (p *painter) replaced(device colourSpace) colourSpace {
+	if p.defaults[device.components] {
+		return colourSpace{}
+	}
+	return device
 }
 
 // white reports whether the operands are white in a colour space.
@@ -498,11 +550,11 @@ func (p *painter) space(o object, depth int) colourSpace {
 	case name:
 		switch o {
 		case "DeviceGray", "G", "CalGray":
-			return colourSpace{components: 1}
+			return p.replaced(colourSpace{components: 1})
 		case "DeviceRGB", "RGB", "CalRGB":
-			return colourSpace{components: 3}
+			return p.replaced(colourSpace{components: 3})
 		case "DeviceCMYK", "CMYK":
-			return colourSpace{4, true}
+			return p.replaced(colourSpace{4, true})
 		}
 		if named := f.resolve(p.resource("ColorSpace", o)); named != nil && depth == 0 {
 			return p.space(named, 1)
@@ -513,11 +565,11 @@ func (p *painter) space(o object, depth int) colourSpace {
 		}
 		switch f.resolve(o[0]) {
 		case name("CalGray"), name("DeviceGray"):
-			return colourSpace{components: 1}
+			return p.replaced(colourSpace{components: 1})
 		case name("CalRGB"), name("DeviceRGB"):
-			return colourSpace{components: 3}
+			return p.replaced(colourSpace{components: 3})
 		case name("DeviceCMYK"):
-			return colourSpace{4, true}
+			return p.replaced(colourSpace{4, true})
 		case name("ICCBased"):
 			if len(o) < 2 {
 				break
@@ -567,8 +619,8 @@ func (p *painter) form(s *stream, glyph dict) {
 		p.all = true
 		return
 	}
-	before, saved, resources, drawn := p.state, p.saved, p.resources, p.path
-	p.saved, p.path = nil, outline{}
+	before, saved, resources, drawn, defaults, astray := p.state, p.saved, p.resources, p.path, p.defaults, p.astray
+	p.saved, p.path, p.astray = nil, outline{}, true
 	operands := slices.Clone(p.operands)
 	if glyph == nil {
 		if a := f.resolveArray(s.dict.get("Matrix")); len(a) == 6 {
@@ -583,27 +635,98 @@ func (p *painter) form(s *stream, glyph dict) {
 		}
 	}
 	if r := f.resolveDict(s.dict.get("Resources")); r != nil {
-		p.resources = r
+		p.use(r)
 	} else if glyph != nil {
-		p.resources = glyph
+		p.use(glyph)
 	}
 	p.stream(s)
 	f.spending.Release(p.path.held) // of a path that was not painted
-	p.state, p.saved, p.resources, p.path = before, saved, resources, drawn
+	p.state, p.saved, p.resources, p.path, p.defaults, p.astray = before, saved, resources, drawn, defaults, astray
 	p.operands = append(p.operands[:0], operands...)
 	p.depth--
 }
 
-// annotation paints an annotation: its rectangle. What programs show of it is inside.
+// Measures of annotations that programs draw by themselves, in units of default user space.
+const (
+	iconSize    = 32 // icons of notes and attachments
+	lineEndings = 10 // widths of a line that its endings reach
+	widestLine  = 30 // a wider line of an annotation makes the page taken
+)
+
+// annotation paints an annotation. What programs show of an appearance is inside of its rectangle. Without an appearance they
+// draw the annotation by themselves: along its points, with its border, or as an icon.
 func (p *painter) annotation(d dict) {
 	f := p.file
-	const hidden = 2
-	if d == nil || f.resolve(d.get("Subtype")) == name("Popup") || f.intOf(d.get("F"))&hidden != 0 {
+	const hidden, noZoom, noRotate = 2, 8, 16
+	kind := f.resolve(d.get("Subtype"))
+	flags := f.intOf(d.get("F"))
+	if d == nil || kind == name("Popup") || flags&hidden != 0 {
 		return
 	}
 	r, ok := f.rectangle(d.get("Rect"))
-	if b := ordered(r); ok && b[0] < b[2] && b[1] < b[3] {
-		p.ground.Ink(b.grown(1))
+	if !ok {
+		return
+	}
+	b, around := ordered(r), 1.0
+	if flags&(noZoom|noRotate) != 0 { // it turns around its corner
+		b = b.grown(max(b[2]-b[0], b[3]-b[1]))
+	}
+	if f.resolve(f.resolveDict(d.get("AP")).get("N")) == nil {
+		width := p.borderOf(d)
+		if around += width; width > widestLine {
+			p.all = true
+			return
+		}
+		switch kind {
+		case name("Text"), name("FileAttachment"), name("Sound"), name("Movie"), name("Caret"):
+			around = max(around, iconSize)
+		case name("Line"), name("PolyLine"), name("Polygon"), name("Ink"), name("FreeText"):
+			around = max(around, lineEndings*max(width, 1))
+			for _, key := range []name{"L", "Vertices", "CL", "InkList", "Path"} {
+				p.points(&b, d.get(key), 2)
+			}
+		case name("Highlight"), name("Underline"), name("Squiggly"), name("StrikeOut"), name("Redact"):
+			p.points(&b, d.get("QuadPoints"), 0)
+			around = max(around, (b[3]-b[1])/4)
+		}
+		if b[0] == b[2] && b[1] == b[3] && around == 1 {
+			return // fields and links without a place do not show
+		}
+	} else if b[0] == b[2] || b[1] == b[3] {
+		return // there is nothing to scale the appearance to
+	}
+	p.ground.Ink(b.grown(around))
+}
+
+// borderOf returns the width of the border of an annotation (12.5.4).
+func (p *painter) borderOf(d dict) float64 {
+	f := p.file
+	if w, ok := real(f.resolve(f.resolveDict(d.get("BS")).get("W"))); ok {
+		return math.Abs(w)
+	}
+	if a := f.resolveArray(d.get("Border")); len(a) > 2 {
+		w, _ := real(f.resolve(a[2]))
+		return math.Abs(w)
+	}
+	return 1
+}
+
+// points adds the points of an array, and of arrays in it, to a box.
+func (p *painter) points(b *bounds, o object, depth int) {
+	list := p.file.resolveArray(o)
+	if !p.file.charge(int64(len(list))) {
+		p.all = true
+		return
+	}
+	for i, o := range list {
+		if depth > 0 {
+			p.points(b, o, depth-1)
+		}
+		if x, ok := real(p.file.resolve(o)); ok && i%2 == 0 && i+1 < len(list) {
+			if y, ok := real(p.file.resolve(list[i+1])); ok {
+				b.add(x, y)
+			}
+		}
 	}
 }
 

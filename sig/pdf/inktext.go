@@ -55,6 +55,9 @@ func (p *painter) textOperator(op string) {
 	switch op {
 	case "BT":
 		t.line, t.matrix, t.slack = unmoved, unmoved, 0
+		p.astray = false
+	case "ET":
+		p.astray = true // text that is shown here is in no text object
 	case "Tc":
 		if ok {
 			t.character = v
@@ -95,6 +98,7 @@ func (p *painter) textOperator(op string) {
 	case "Tm":
 		if v, ok := p.numbers(6); ok {
 			t.line, t.matrix, t.slack = matrix(v), matrix(v), 0
+			p.astray = false
 		}
 	case "T*":
 		p.newLine(0, -t.leading)
@@ -173,8 +177,12 @@ func (p *painter) show(s text) {
 		}
 		width := f.widthOf(code)
 		place := matrix{t.size * p.state.scale, 0, 0, t.size, 0, t.rise}.times(t.matrix).times(p.state.ctm)
-		blank := !f.wide && code == ' ' && f.kind != "Type3"
+		blank := !f.wide && code == ' ' && f.kind != "Type3" && f.rune(code) == ' '
 		if !hidden && !blank {
+			if p.astray {
+				p.all = true
+				return
+			}
 			p.showGlyph(f, code, width, place)
 		}
 		if len(p.word) > 0 && p.box == nil && p.file.charge(int64(len(p.word))/4) {
@@ -204,7 +212,9 @@ func (p *painter) showGlyph(f *inkFont, code int, width float64, place matrix) {
 	if m := t.mode & 3; m == strokes || m == 2 {
 		c = paint{white: c.white && p.state.stroke.white || m == strokes && p.state.stroke.white}
 	}
-	b := bounds{min(f.box[0], -0.1), f.box[1], width + max(0.1, min(f.box[2]-f.widest, 0.5)), f.box[3]}
+	// The letters of the font program may be wider than the document says.
+	const em = 1
+	b := bounds{min(f.box[0], -0.1), f.box[1], max(em, width+max(0.1, min(f.box[2]-f.widest, 0.5))), f.box[3]}
 	if f.vertical {
 		b = bounds{-1, -1.2, 1, 0.3}
 	}

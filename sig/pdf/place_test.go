@@ -73,6 +73,8 @@ func paintedObjects() map[int]string {
 		109: "<</FunctionType 2 /Domain [0 1] /C0 [1 1 1] /C1 [1 0 0] /N 1>>",
 		110: streamObject("/N 3 /Alternate /DeviceRGB", ""),
 		111: streamObject("", "90 0 0 0 80 80 d1 0 -20 80 100 re f"),
+		120: "<</Type /Font /Subtype /Type1 /BaseFont /Helvetica /FirstChar 65 /LastChar 90 /Widths [" + strings.Repeat("10 ", 26) + "]>>",
+		121: streamObject("/Type /XObject /Subtype /Form /BBox [0 0 290 150] /Resources <</ColorSpace <</DefaultGray [/Separation /Red /DeviceRGB 109 0 R]>>>>", "1 g 0 0 290 150 re f"),
 		112: streamObject("", "120 0 d0 1 0 0 RG 6 w 10 0 m 60 190 l 110 0 l S"),
 	}
 }
@@ -144,12 +146,23 @@ func paintedPages(count int) []paintedPage {
 		{name: "unit", entries: "/MediaBox [0 0 300 421] /UserUnit 2", content: "0 g 200 0 100 50 re f"},
 		{name: "unbalanced", content: "Q Q q q 0.5 0 0 0.5 300 0 cm 0 g 0 0 200 200 re f q q"},
 		{name: "annotations", content: "", entries: "/Annots [<</Type /Annot /Subtype /Square /Rect [300 0 590 150] /C [1 0 0] /IC [0 1 0]>> <</Type /Annot /Subtype /Link /Rect [300 160 400 200] /Border [0 0 3]>>]"},
+		{name: "annotations drawn by programs", content: "", entries: `/Annots [<</Type /Annot /Subtype /Line /Rect [300 100 310 100] /L [250 60 560 90] /LE [/ClosedArrow /Diamond] /C [1 0 0] /BS <</W 3>>>>
+			<</Type /Annot /Subtype /Text /Rect [400 300 400 300] /Contents (note)>> <</Type /Annot /Subtype /Ink /Rect [10 10 20 20] /InkList [[400 400 500 470 560 410]] /C [0 0 1]>>
+			<</Type /Annot /Subtype /Polygon /Rect [10 10 20 20] /Vertices [300 200 380 260 420 180] /C [0 1 0] /IC [0.5 0.5 0]>>
+			<</Type /Annot /Subtype /Highlight /Rect [10 10 20 20] /QuadPoints [460 180 560 180 460 160 560 160] /C [1 1 0]>>]`},
+		{name: "narrow widths", content: "BT /Lying 40 Tf 300 60 Td (AWMOQ) Tj ET", entries: "/Resources <</Font <</Lying 120 0 R>>>>"},
+		{name: "white in another space", content: "1 g 300 0 290 150 re f 1 G 20 w 20 20 m 200 20 l S", entries: "/Resources <</ColorSpace <</DefaultGray [/Indexed /DeviceRGB 1 <FF0000 0000FF>]>>>>"},
+		{name: "white in another space of a form", content: "1 g 300 200 290 150 re f q 1 0 0 1 300 0 cm /Own Do Q", entries: "/Resources <</XObject <</Own 121 0 R>>>>"},
+		{name: "crop beyond media", entries: "/MediaBox [100 100 400 500] /CropBox [-50 200 900 900]", content: "0 g 300 100 200 150 re f 0.5 g 100 480 80 200 re f"},
 		{name: "diagonal", content: "q 0.7 0.7 -0.7 0.7 100 100 cm BT 0.7 g /F1 90 Tf (WATERMARK) Tj ET Q"},
 	}
-	for i := range list {
+	for i, p := range list {
 		list[i].entries += " " + paintedResources
 		list[i].objects = paintedObjects()
-		if list[i].name == "no resources" {
+		if strings.Contains(p.entries, "/Resources") {
+			list[i].entries = p.entries
+		}
+		if p.name == "no resources" {
 			list[i].entries = "/Resources null"
 		}
 	}
@@ -306,6 +319,54 @@ func TestPlace(t *testing.T) {
 	if added > len(pages)/3 {
 		t.Errorf("%d of %d marks are on an added page", added, len(pages))
 	}
+}
+
+// TestPlaceUnknown searches for a place on pages that programs show in different ways, or that need more memory than the
+// search may use. The mark is on an added sheet. MuPDF draws them before and after.
+func TestPlaceUnknown(t *testing.T) {
+	tools := judge.PDF(t)
+	mupdf := judge.Renderers(t)[0]
+	_, signer := party(t)
+	for _, p := range []paintedPage{
+		{name: "text before a text object", content: "1 0 0 1 300 40 cm /F1 20 Tf (before) Tj BT ET"},
+		{name: "text after a text object", content: "BT /F1 20 Tf 300 40 Td (inside) Tj ET (after) Tj"},
+		{name: "text after a state in a text object", content: "BT /F1 20 Tf 300 40 Td q (inside) Tj Q (after) Tj ET"},
+		{name: "crop outside of media", entries: "/MediaBox [0 0 300 400] /CropBox [400 500 700 800]", content: "0 g 0 0 50 50 re f"},
+		{name: "above the memory", content: "/Big Do", objects: map[int]string{120: streamObject("/Type /XObject /Subtype /Form /BBox [0 0 9 9] /Filter /FlateDecode", bomb(90<<20))},
+			entries: "/Resources <</XObject <</Big 120 0 R>>>>"},
+	} {
+		if !strings.Contains(p.entries, "/Resources") {
+			p.entries += " " + paintedResources
+		}
+		objects := paintedObjects()
+		for n, o := range p.objects {
+			objects[n] = o
+		}
+		p.objects = objects
+		data := p.build()
+		before := mupdf.Draw(t.Context(), t, tools.Dir, data, 72)
+		signed, err := sigtest.Try(t, New(), signer, &sig.Job{Document: bytes.NewReader(data), Params: anywhere("")})
+		if err != nil {
+			t.Errorf("%s: %v", p.name, err)
+		} else if m, ok := judgePlace(t, p.name, before, mupdf.Draw(t.Context(), t, tools.Dir, signed, 72), inkLevel); ok && !m.added {
+			t.Errorf("%s: the mark is on page %d", p.name, m.page+1)
+		}
+		// A card has its marks on its own sheet then.
+		card := made1(t, newCard(t, "document.pdf", data, signer))
+		judgePlace(t, p.name+", card", before, mupdf.Draw(t.Context(), t, tools.Dir, card, 72), inkLevel)
+	}
+}
+
+// bomb is so much white space, deflated.
+func bomb(size int) string {
+	var b bytes.Buffer
+	w := zlib.NewWriter(&b)
+	block := bytes.Repeat([]byte{' '}, 1<<20)
+	for range size >> 20 {
+		w.Write(block)
+	}
+	w.Close()
+	return b.String()
 }
 
 // TestPlaceText: text that is extracted from the mark is what it must say.

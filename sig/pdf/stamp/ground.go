@@ -252,8 +252,9 @@ func (d *drawing) ground(n int, page func(n int) (Page, error)) (g *Ground, more
 		return nil, false, err
 	}
 	g = newGround(see(p))
-	if d.request.Ink == nil {
+	if _, agreed := p.shown(); d.request.Ink == nil || !agreed {
 		g.Fill()
+		more = d.request.Ink != nil
 	} else if more, err = d.request.Ink(n, d.settings.beside, g); err != nil {
 		return nil, false, err
 	}

@@ -44,16 +44,35 @@ type sheet struct {
 // letter is the page that viewers assume if a file has no usable box.
 var letter = rect{0, 0, 612, 792}
 
-// see returns how a page is shown (ISO 32000-1, 7.7.3.3 and 14.11.2).
-func see(p Page) sheet {
+// shown returns the box of a page that is shown: what the CropBox has of the MediaBox (ISO 32000-1, 14.11.2). agreed is false
+// if the two do not meet: some programs show all of the MediaBox then, others nothing.
+func (p Page) shown() (crop rect, agreed bool) {
 	media := corners(p.MediaBox)
 	if media.empty() {
 		media = letter
 	}
-	crop := media
-	if c := corners(p.CropBox).cut(media); !c.empty() {
-		crop = c
+	if p.CropBox == ([4]float64{}) {
+		return media, true
 	}
+	crop = corners(p.CropBox)
+	if crop.empty() { // as if there were none
+		return media, true
+	}
+	if crop = crop.cut(media); crop.empty() {
+		return media, false
+	}
+	return crop, true
+}
+
+// Shown returns the box of the page that is shown, lower left and upper right corners in default user space.
+func (p Page) Shown() [4]float64 {
+	c, _ := p.shown()
+	return [4]float64{c.x0, c.y0, c.x1, c.y1}
+}
+
+// see returns how a page is shown (ISO 32000-1, 7.7.3.3 and 14.11.2).
+func see(p Page) sheet {
+	crop, _ := p.shown()
 	s := sheet{crop: crop, unit: p.UserUnit, listed: p.Signatures}
 	// Real units are 1 or more. A page of a hundred kilometres is a mistake.
 	if !(s.unit >= 1e-3 && max(crop.width(), crop.height())*s.unit < 3e8) {
