@@ -144,6 +144,31 @@ var codes = map[string]Indication{
 	"long-term-evidence-incomplete":  "",
 	"evidence-older-than-time-stamp": "",
 	"evidence-record":                Generic,
+
+	// Powers of attorney, which the standard does not know: a constraint on the signer.
+	"power-unsigned":       SigConstraintsFailure,
+	"power-signature":      SigConstraintsFailure,
+	"power-remark":         "",
+	"power-not-yet":        SigConstraintsFailure,
+	"power-expired":        SigConstraintsFailure,
+	"power-withdrawn":      SigConstraintsFailure,
+	"power-no-proof":       OutOfBoundsNoPOE,
+	"power-status-unknown": "",
+	"power-status-later":   TryLater,
+	"power-delegation":     SigConstraintsFailure,
+	"power-parent":         Generic,
+	"power-principal":      SigConstraintsFailure,
+	"power-chain":          SigConstraintsFailure,
+	"power-wider":          SigConstraintsFailure,
+	"power-other":          SigConstraintsFailure,
+	"power-differs":        SigConstraintsFailure,
+	"power-unknown":        Generic,
+	"power-joint":          SigConstraintsFailure,
+	"power-not-needed":     "",
+	"power-stray":          "",
+	"power-rights":         SigConstraintsFailure,
+	"power-words":          Generic,
+	"power-limits":         "",
 }
 
 // IndicationOf returns the sub-indication of a finding that decides, by its code.
