@@ -54,6 +54,7 @@ type stage struct {
 	chromium context.Context
 	axe      string
 	pictures string // folder of the screenshots, empty: none are made
+	foreign  string // a signature by a certificate of an unknown issuer; empty: the test has none
 }
 
 // start starts the server, and Chromium if no test has done so. More are further flags of the server.

@@ -26,6 +26,8 @@ const (
 	operator
 	careful  // people.careful
 	newcomer // people.newcomer
+	handy    // people.handy
+	keyed    // people.keyed
 )
 
 // row is a page that a test looks at.
@@ -37,6 +39,7 @@ type row struct {
 	// refused means that the server refuses on this page, which browsers complain about.
 	refused bool
 	long    bool // the row is for the long form
+	scripts bool // the row is for browsers that run scripts
 }
 
 // rows are the pages that everybody, a person and an operator see. Each is judged in every look.
@@ -68,6 +71,10 @@ var rows = []row{
 		b.verify("Акт.txt.sig", b.signature("text"), "Акт.txt", "another text")
 		b.wait(`.verdict.invalid`)
 	}},
+	{name: "verify-unknown", path: "/verify", do: func(b *tab) {
+		b.verify("Доверенность № 4.txt.sig", b.foreign, "Доверенность № 4.txt", "text")
+		b.wait(`.verdict.unknown`)
+	}},
 	{name: "report-find", path: "/r?number=12"},
 	{name: "report-stored", who: demo, path: "/verify", do: func(b *tab) {
 		b.verify("Акт.txt.sig", b.signature("text"), "Акт.txt", "text")
@@ -96,6 +103,15 @@ var rows = []row{
 		b.press(`[data-place] button`)
 		b.wait(`[data-box]`)
 		b.until(`document.querySelector("[data-box]").offsetWidth > 50`)
+	}},
+	{name: "sign-looks", who: demo, path: "/sign?format=pdf&stamp=yes", do: func(b *tab) { b.wait(`img[data-form=compact]`) }},
+	{name: "sign-drop", who: demo, path: "/sign", scripts: true, do: func(b *tab) {
+		value[bool](b, `(() => {
+			const dragged = new DataTransfer();
+			dragged.items.add(new File(["text"], "a.txt"));
+			return window.dispatchEvent(new DragEvent("dragover", {dataTransfer: dragged, bubbles: true}));
+		})()`)
+		b.wait(`[data-catch]`)
 	}},
 	{name: "signed", who: demo, path: "/sign", do: func(b *tab) {
 		b.attach(`input[name=file]`, "Договор поставки №1.pdf", string(tamgatest.PDFOf(2000)), "notes.txt", "text")
@@ -189,6 +205,31 @@ var rows = []row{
 		b.fill(`input[name=code]`, "12345x")
 		b.press(`#answer button`)
 		b.wait(`.error`)
+	}},
+	{name: "sign-in-step-device", path: "/sign-in", do: func(b *tab) {
+		b.fillSignIn(b.people.handy, tamgatest.Password)
+		b.press(`button[name=choice][value^=m]`)
+		b.wait(`.number`)
+	}},
+	{name: "confirm-device", who: handy, path: "/confirm", do: func(b *tab) {
+		openWaiting(b)
+		b.press(`button[name=choice][value^=m]`)
+		b.wait(`.number`)
+	}},
+	{name: "confirm-passkey", who: keyed, path: "/confirm", scripts: true, do: func(b *tab) {
+		openWaiting(b)
+		b.press(`button[value=passkey]`)
+		b.wait(`[data-passkey-start]`)
+	}},
+	{name: "confirm-done", who: keyed, path: "/confirm", scripts: true, do: func(b *tab) {
+		openWaiting(b)
+		at := value[string](b, `location.pathname`)
+		b.press(`button[value=passkey]`)
+		b.wait(`[data-passkey-start]`)
+		b.press(`[data-passkey-start]`)
+		b.wait(`main a[href^="/signed"]`) // of the result, or of this page, which goes on by itself
+		b.open(at)
+		b.wait(`main a[href="/signatures"]`)
 	}},
 	{name: "signed-waiting", who: careful, path: "/sign", do: signWaiting},
 	{name: "devices-to-prove", who: careful, path: "/devices", long: true},
@@ -340,12 +381,32 @@ func (b *tab) enter(who person) {
 		b.until(`document.readyState === "complete" && location.pathname === "/start"`)
 		b.open("/sign")
 		signWaiting(b)
+	case handy:
+		b.open("/start")
+		b.fillSignIn(b.people.handy, tamgatest.Password)
+		b.press(`button[name=choice][value=otpviasms]`)
+		b.fill(`input[name=code]`, b.captured(b.people.desk, sixDigits))
+		b.press(`main form button`)
+		b.until(`document.readyState === "complete" && location.pathname === "/start"`)
+		b.open("/sign")
+		signWaiting(b)
+	case keyed:
+		b.authenticator()
+		b.signIn("/devices", b.people.keyed, tamgatest.Password)
+		b.fill(`form[action$="/passkey"] input[name=name]`, "Ноутбук")
+		b.press(`form[action$="/passkey"] button`)
+		b.wait(`[data-passkey-start]`)
+		b.press(`[data-passkey-start]`)
+		b.see("Ноутбук")
+		b.open("/sign")
+		signWaiting(b)
 	}
 }
 
 // TestPages judges every page of rows.
 func TestPages(t *testing.T) {
-	s := start(t, "--set", "confirmation.codes.resend=1s")
+	s := start(t, append(tamgatest.WithPasskeys(), "--set", "confirmation.codes.resend=1s")...)
+	s.foreign = s.signedElsewhere(t)
 	all := looks
 	switch {
 	case full():
@@ -360,7 +421,7 @@ func TestPages(t *testing.T) {
 			t.Parallel()
 			tabs := map[person]*tab{}
 			for _, r := range rows {
-				if r.long && !full() {
+				if r.long && !full() || r.scripts && l.noScript {
 					continue
 				}
 				t.Run(r.name, func(row *testing.T) {
@@ -381,6 +442,13 @@ func TestPages(t *testing.T) {
 			}
 		})
 	}
+}
+
+// signedElsewhere returns a detached signature of "text" by a certificate whose issuer is unknown to the server.
+func (s *stage) signedElsewhere(t *testing.T) (signature string) {
+	t.Helper()
+	tamgatest.TwoSteps(t, s.Server, s.Server, "gost2012-256", []byte("text"), func(message []byte, _ string) { signature = string(message) })
+	return signature
 }
 
 // TestFindings breaks a page in every way that the tests look for.

@@ -19,6 +19,8 @@ import (
 type people struct {
 	careful, phone, email string // passes a second step at each sign-in and confirms signatures
 	newcomer              string // has a password and a confirmed phone
+	handy, desk           string // signs in and confirms with a device or a code by SMS, which goes to the second one
+	keyed                 string // confirms with a passkey
 }
 
 // people makes the people of a look. Number is different for each.
@@ -35,6 +37,20 @@ func (s *stage) people(w *tamgatest.UMS, l look, number int) *people {
 	w.OK(tamgatest.Ours, "POST", "/ums/user/"+id+"/operationpolicy", "[2,4]")
 	id = s.person(w, p.newcomer)
 	contact(w, id, "phones", fmt.Sprintf("7917%07d", number))
+
+	p.handy, p.desk, p.keyed = "handy-"+l.name, fmt.Sprintf("7918%07d", number), "keyed-"+l.name
+	id = s.person(w, p.handy)
+	w.Command("cert", "issue", p.handy, "--default")
+	contact(w, id, "phones", p.desk)
+	w.Device(id, "Honor Анны")
+	for _, method := range []string{"otpviasms", "mydss"} {
+		w.OK(tamgatest.Ours, "POST", "/ums/user/"+id+"/authmethod/"+method+"?level=2", "")
+	}
+	w.OK(tamgatest.Ours, "POST", "/ums/user/"+id+"/operationpolicy", "[2,4]")
+	id = s.person(w, p.keyed)
+	w.Command("cert", "issue", p.keyed, "--default")
+	w.OK(tamgatest.Ours, "POST", "/ums/user/"+id+"/authmethod/passkey?level=1", "")
+	w.OK(tamgatest.Ours, "POST", "/ums/user/"+id+"/operationpolicy", "[2,4]")
 	return p
 }
 

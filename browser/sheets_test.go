@@ -21,7 +21,9 @@ import (
 
 // mockups are the files of a folder of mock-ups, by the name of the row whose page is beside it.
 var mockups = map[string]string{
-	"front": "01-front", "sign-in": "02-sign-in", "sign-in-step": "02-second-step", "start": "03-start", "newcomer-start": "03-start-new",
+	"front": "01-front", "sign-in-step-device": "02-second-step-device", "sign-drop": "04-sign-drop", "verify-unknown": "06-verify-unknown",
+	"confirm-device": "07-confirm-device", "confirm-passkey": "07-confirm-passkey", "confirm-done": "07-confirm-done", "operator-request": "11-request", "sign-looks": "12-stamp",
+	"sign-in": "02-sign-in", "sign-in-step": "02-second-step", "start": "03-start", "newcomer-start": "03-start-new",
 	"sign": "04-sign-empty", "sign-stamp": "04-sign", "signed": "05-signed", "verify": "06-verify", "verified": "06-verify-valid", "verified-many": "06-verify-many",
 	"verified-failed": "06-verify-changed", "verify-alone": "06-verify-no-document", "confirm-waiting": "07-confirm-list", "confirm-choice": "07-confirm",
 	"confirm-code": "07-confirm-code", "signatures": "08-signatures", "signature": "08-signature", "certificates": "09-certificates", "certificate": "09-certificate",
@@ -29,8 +31,8 @@ var mockups = map[string]string{
 	"operator-register": "11-register", "operator-audit": "11-audit", "operator-installation": "11-state", "report-stored": "12-report", "components": "components",
 }
 
-// TestSheets puts the picture of each page that TestPages has made into a sheet, beside its mock-up, for people who compare
-// them. The folder of the mock-ups is TAMGA_MOCKUPS, and TAMGA_SCREENSHOTS has the pictures and gets the sheets.
+// TestSheets puts the picture of each page that TestPages and TestOperatorDecides have made into a sheet, beside its mock-up, for
+// people who compare them. The folder of the mock-ups is TAMGA_MOCKUPS, and TAMGA_SCREENSHOTS has the pictures and gets the sheets.
 func TestSheets(t *testing.T) {
 	folder, pictures := os.Getenv("TAMGA_MOCKUPS"), os.Getenv("TAMGA_SCREENSHOTS")
 	if folder == "" || pictures == "" {

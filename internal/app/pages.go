@@ -125,7 +125,7 @@ func (s *Services) newPages(trial *pages.Trial, signer *signing.Service, operati
 		Register: &signing.Register{Log: signatureLog{store.Audit{DB: s.DB}}}, Documents: documents, Certificates: s.Keys,
 		Proof: func(ctx context.Context, who audit.Principal, id string) (any, error) { return proofs.Of(ctx, who, id) },
 	}
-	d.Register.PDF = reportPDF
+	d.Register.PDF, d.Sign.Registered = reportPDF, d.Register.Register.Of
 	if v != nil {
 		d.Register.Verifier, d.Register.MostVerified = v, v.limit
 	}

@@ -3,6 +3,7 @@
 package tamgatest
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -66,4 +67,28 @@ func (w *UMS) Verification(id, kid string) (file, text string) {
 		w.T.Fatal(err)
 	}
 	return file, made.QrCodeData
+}
+
+// Device registers and verifies a device of a user, and returns its file and its identifier. More are further flags of its
+// registration.
+func (w *UMS) Device(id, name string, more ...string) (file, kid string) {
+	w.T.Helper()
+	file = filepath.Join(w.T.TempDir(), "phone.json")
+	run := func(args ...string) string {
+		w.T.Helper()
+		out, err := Phone(w.T, file, args...)
+		if err != nil {
+			w.T.Fatalf("%s: %s, %v", args[0], out, err)
+		}
+		return out
+	}
+	run(append([]string{"register", "--service", w.Dev.DevicesURL, "--name", name}, more...)...)
+	var facts struct{ Kid string }
+	if err := json.Unmarshal([]byte(run("show", "--json")), &facts); err != nil {
+		w.T.Fatal(err)
+	}
+	w.OK(Ours, "POST", "/ums/user/"+id+"/mydss/assign", `{"Kid":"`+facts.Kid+`"}`)
+	_, text := w.Verification(id, facts.Kid)
+	run("verify", "--qr-text", text)
+	return file, facts.Kid
 }

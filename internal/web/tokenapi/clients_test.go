@@ -109,21 +109,8 @@ func startClientTable(t *testing.T) *clientTable {
 // addDevice registers and verifies a device of the user.
 func (c *clientTable) addDevice(name string) {
 	c.t.Helper()
-	file := filepath.Join(c.t.TempDir(), "phone.json")
-	if out, err := tamgatest.Phone(c.t, file, "register", "--service", c.Dev.DevicesURL, "--name", name, "--suite", "ecdsa-p256"); err != nil {
-		c.t.Fatalf("%s: %v", out, err)
-	}
-	out, err := tamgatest.Phone(c.t, file, "show", "--json")
-	var facts struct{ Kid string }
-	if err != nil || json.Unmarshal([]byte(out), &facts) != nil {
-		c.t.Fatalf("%s: %v", out, err)
-	}
-	c.OK(tamgatest.Ours, "POST", "/ums/user/"+c.id+"/mydss/assign", `{"Kid":"`+facts.Kid+`"}`)
-	_, text := c.Verification(c.id, facts.Kid)
-	if out, err := tamgatest.Phone(c.t, file, "verify", "--qr-text", text); err != nil {
-		c.t.Fatalf("%s: %v", out, err)
-	}
-	c.kids, c.files = append(c.kids, facts.Kid), append(c.files, file)
+	file, kid := c.Device(c.id, name, "--suite", "ecdsa-p256")
+	c.kids, c.files = append(c.kids, kid), append(c.files, file)
 }
 
 // within makes the failures of a part of the test its own.

@@ -9,7 +9,6 @@ import (
 	"html"
 	"net/http"
 	"net/url"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -208,26 +207,10 @@ var shownPicture = regexp.MustCompile(`<img class="qr" src="data:image/png;base6
 
 var shownNumber = regexp.MustCompile(`class="number">.*</span>(\d\d)<`)
 
-// phone gives the user a device and returns its file.
+// device gives the user a device and returns its file.
 func (w *stepping) device() string {
 	w.t.Helper()
-	file := filepath.Join(w.t.TempDir(), "phone.json")
-	run := func(args ...string) string {
-		w.t.Helper()
-		out, err := tamgatest.Phone(w.t, file, args...)
-		if err != nil {
-			w.t.Fatalf("%s: %s, %v", args[0], out, err)
-		}
-		return out
-	}
-	run("register", "--service", w.Dev.DevicesURL, "--name", "Phone")
-	var facts struct{ Kid string }
-	if err := json.Unmarshal([]byte(run("show", "--json")), &facts); err != nil {
-		w.t.Fatal(err)
-	}
-	w.OK(tamgatest.Ours, "POST", "/ums/user/"+w.id+"/mydss/assign", `{"Kid":"`+facts.Kid+`"}`)
-	_, text := w.Verification(w.id, facts.Kid)
-	run("verify", "--qr-text", text)
+	file, _ := w.Device(w.id, "Phone")
 	return file
 }
 

@@ -238,6 +238,9 @@ type confirmView struct {
 	There        bool   // confirmed, and of use in the session that began it alone
 	Ended        string // why it has ended; "" if it is open
 	Result       string // address of the result
+	Heading      string // key of what has become of it; "": that of the page
+	Signed       bool   // the register has what it signed
+	Following    string // identifier of another one that waits; "": none is known
 }
 
 // confirmWay is one of several ways in which the documents are signed.
@@ -310,7 +313,33 @@ func (a *API) confirmed(ctx context.Context, id string, others bool) (v confirmV
 		return v, err
 	}
 	v.Wait = wait
-	return v, a.offer(ctx, who, &p, others, &v)
+	if err := a.offer(ctx, who, &p, others, &v); err != nil {
+		return v, err
+	}
+	return v, a.goOn(ctx, &v)
+}
+
+// goOn adds where a person goes whose answer is given.
+func (a *API) goOn(ctx context.Context, v *confirmView) error {
+	if v.Ended == "" && !v.Elsewhere && !v.There {
+		return nil
+	}
+	switch signed := v.Documents > 0 && !v.Decrypts; {
+	case v.Ended == "operation."+string(confirm.Completed):
+		if v.Signed = signed; signed {
+			v.Heading = "confirm.heading_signed"
+		}
+	case v.Ended == "":
+		v.Heading = "confirm.heading_confirmed"
+	}
+	list, _, err := a.WaitingFor(ctx, "", 2)
+	for i := range list {
+		if list[i].ID != v.ID && list[i].State != "operation."+string(confirm.Confirmed) {
+			v.Following = list[i].ID
+			break
+		}
+	}
+	return err
 }
 
 // shown returns the page.

@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -42,15 +41,7 @@ func carriedOut(p *pagetest.Person, at string) pagetest.Page {
 // device registers a verified device of the user.
 func device(p *pagetest.Person) string {
 	p.T.Helper()
-	file := filepath.Join(p.T.TempDir(), "phone.json")
-	p.OnPhone(file, "register", "--service", p.Dev.DevicesURL, "--name", `Phone <b>"1"</b>`)
-	var facts struct{ Kid string }
-	if err := json.Unmarshal([]byte(p.OnPhone(file, "show", "--json")), &facts); err != nil {
-		p.T.Fatal(err)
-	}
-	p.OK(tamgatest.Ours, "POST", "/ums/user/"+p.Id+"/mydss/assign", `{"Kid":"`+facts.Kid+`"}`)
-	_, text := p.Verification(p.Id, facts.Kid)
-	p.OnPhone(file, "verify", "--qr-text", text)
+	file, _ := p.Device(p.Id, `Phone <b>"1"</b>`)
 	return file
 }
 
@@ -91,7 +82,7 @@ func TestConfirm(t *testing.T) {
 			t.Errorf("after the code the browser is at %s", page.At)
 		}
 		// The other tab, and the back button, show what has happened.
-		if page = tab.Shows(tab.Post(at, url.Values{"code": {code}}), "<h1>Confirmation of an operation</h1>", "Done", "/signed?"); page.At.Path != at {
+		if page = tab.Shows(tab.Post(at, url.Values{"code": {code}}), "<h1>Confirmed, and the documents are signed</h1>", "Done", "/signed?", `href="/signatures">See the signatures`); page.At.Path != at {
 			t.Errorf("the other tab is at %s", page.At)
 		}
 		b.Shows(b.Post(at, url.Values{"decline": {"yes"}}), "Done")
@@ -263,7 +254,13 @@ func TestConfirm(t *testing.T) {
 		at := "/confirm/" + m[1]
 		b.Shows(b.Get(at), p.Dev.ClientID, "x.txt")
 		b.Shows(b.Post(at, url.Values{"choice": {"otpviasms"}}))
-		b.Shows(b.Post(at, url.Values{"code": {p.Code(p.Phone)}}), "The application "+p.Dev.ClientID+" carries it out")
+		b.Shows(b.Post(at, url.Values{"code": {p.Code(p.Phone)}}), "<h1>The operation is confirmed</h1>", "The application "+p.Dev.ClientID+" carries it out")
+		if page := b.Get(at); strings.Contains(page.Text, "Next request") {
+			t.Errorf("the page names another request, and there is no other:\n%s", page.Text)
+		}
+		next := waits(p, pagetest.File{Field: "file", Name: "next.txt", Content: "next"})
+		b.Shows(b.Get(at), `class="btn primary" href="`+next+`">Next request`)
+		b.Shows(b.Post(next, url.Values{"decline": {"yes"}}), "Declined")
 		if page := b.Get("/signed?operation=" + m[1]); strings.Contains(page.Text, "/confirm/") || strings.Contains(page.Text, "data-wait") {
 			t.Errorf("the pages carry out what an application has begun:\n%s", page.Text)
 		}

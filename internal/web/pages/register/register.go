@@ -271,14 +271,7 @@ func (n certificateNames) of(w *view.Words, id int64) string {
 
 // confirmedBy says how a signature was confirmed.
 func confirmedBy(w *view.Words, s *signing.Signature) string {
-	if s.Method == "" {
-		return w.Text("register.unconfirmed")
-	}
-	text := w.TextOr("confirm.way."+s.Method, s.Method)
-	if s.Label != "" {
-		text += ": " + view.Visible(s.Label)
-	}
-	return text
+	return cmp.Or(w.ConfirmedBy(s.Method, s.Label), w.Text("register.unconfirmed"))
 }
 
 // columns are the heads of the columns of a file.

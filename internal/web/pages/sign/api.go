@@ -85,6 +85,8 @@ type Deps struct {
 	Admit       func(remote string) error // refuses an address that verifies too often
 	Cards       Cards                     // nil: the pages make no cards
 	Raiser      Raiser                    // nil: the pages raise no signatures
+	// Registered returns what the register of signatures has of an operation.
+	Registered func(ctx context.Context, who audit.Principal, operation string) ([]signing.Signature, error)
 	// PDF prints a document for people. It is needed with a Verifier.
 	PDF func(language, title string, at time.Time, lines []Line) ([]byte, error)
 	Now func() time.Time

@@ -116,7 +116,7 @@ func (a *API) reportsTable(w *view.Words, list []*report) (rest.File, error) {
 	c.Write([]string{w.Text("verify.column.file"), w.Text("verify.column.verdict"), w.Text("verify.column.cause"), w.Text("verify.column.signer"), w.Text("verify.column.when"), w.Text("verify.digest")})
 	for _, r := range list {
 		one := a.inWords(w, r)
-		row := []string{r.Name, one.Tag, one.Cause, one.Signers, w.When(one.Signed), r.Digest}
+		row := []string{r.Name, one.Tag, one.Cause, one.Signers, w.Moment(one.Signed), r.Digest}
 		for i := range row { // a cell that begins so would be a formula
 			if row[i] = view.Visible(row[i]); row[i] != "" && strings.ContainsRune("=+-@\t\r", rune(row[i][0])) {
 				row[i] = "'" + row[i]

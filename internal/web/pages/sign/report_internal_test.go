@@ -55,11 +55,11 @@ func TestRows(t *testing.T) {
 		change              func(s *signing.SignatureReport, w *speaker)
 		row, want           string
 	}{
-		{"revoked", "certificate-revoked", failed, nil, "revoked", "Действие сертификата прекращено 10.11.2026 11:05 UTC, до подписи."},
+		{"revoked", "certificate-revoked", failed, nil, "revoked", "Действие сертификата прекращено 10\u00a0ноября 2026, 11:05\u00a0(UTC), до подписи."},
 		{"revoked later", "certificate-revoked-later", passed, nil, "revoked_later", "позже подписи"},
-		{"expired", "certificate-expired", indeterminate, nil, "expired", "Срок истёк 20.11.2026, штампа времени нет"},
+		{"expired", "certificate-expired", indeterminate, nil, "expired", "Срок истёк 20\u00a0ноября 2026, штампа времени нет"},
 		{"claimed after", "certificate-expired", indeterminate, func(s *signing.SignatureReport, _ *speaker) { s.ClaimedTime = day(25) }, "expired_later", "уже после срока"},
-		{"stamped after", "certificate-expired", indeterminate, func(s *signing.SignatureReport, _ *speaker) { s.StampedTime = day(25) }, "after_term", "По штампу подписано 25.11.2026 11:05 UTC, а сертификат действовал до 20.11.2026."},
+		{"stamped after", "certificate-expired", indeterminate, func(s *signing.SignatureReport, _ *speaker) { s.StampedTime = day(25) }, "after_term", "По штампу подписано 25\u00a0ноября 2026, 11:05\u00a0(UTC), а сертификат действовал до 20\u00a0ноября 2026."},
 		{"detached", "message-digest-mismatch", failed, nil, "other_document", "не тот документ"},
 		{"attached", "message-digest-mismatch", failed, func(_ *signing.SignatureReport, w *speaker) { w.beside = false }, "data_changed", "данные изменены"},
 		{"asked", "certificate-revocation-unknown", indeterminate, nil, "revocation", "Центр «Authority» не ответил"},

@@ -30,18 +30,20 @@ type signedView struct {
 	Headline  string
 	Sentence  string
 	Ready     []signedDocument
-	Bad       []signedDocument // that could not be signed
-	Others    []signedDocument // that wait or were declined
-	Until     time.Time        // when the results are deleted; zero: not by themselves
-	Kept      bool             // they have just been made permanent
-	Verifies  bool             // there is a page to verify at
-	Cards     string           // key of what a card is; "": none are made
-	All       string           // address of all results together; "" for fewer than two
-	Retry     string           // address of the form with the documents that are not signed; "" for none
-	Here      string           // address of this page
-	Again     string           // address of the form with the same choices
-	Running   bool             // it is carried out
-	Wait      view.Wait        // for its end, or for its confirmation
+	Bad       []signedDocument  // that could not be signed
+	Others    []signedDocument  // that wait or were declined
+	Until     time.Time         // when the results are deleted; zero: not by themselves
+	Kept      bool              // they have just been made permanent
+	Verifies  bool              // there is a page to verify at
+	Cards     string            // key of what a card is; "": none are made
+	All       string            // address of all results together; "" for fewer than two
+	Retry     string            // address of the form with the documents that are not signed; "" for none
+	By        *view.Certificate // that signed; nil: not known
+	Confirmed string            // how the person has confirmed; "": without a confirmation, or not known
+	Here      string            // address of this page
+	Again     string            // address of the form with the same choices
+	Running   bool              // it is carried out
+	Wait      view.Wait         // for its end, or for its confirmation
 }
 
 type signedOperation struct {
@@ -60,6 +62,7 @@ type signedOperation struct {
 type signedDocument struct {
 	Name, Result, RefID string
 	State               string // key of the word
+	Record              string // address of its entry in the register; "": not known
 	Failed, Detail      string
 	Kind, Hint          string
 	way                 int
@@ -98,6 +101,9 @@ func (a *API) signed(ctx context.Context, r struct {
 			v.Others = append(v.Others, d)
 		}
 	}
+	if err := a.recorded(ctx, w, o.ID, &v); err != nil {
+		return view.View{}, err
+	}
 	v.say(w, o)
 	if v.Until, err = a.expiry(ctx, v.Ready); err != nil {
 		return view.View{}, err
@@ -118,6 +124,34 @@ func (a *API) signed(ctx context.Context, r struct {
 	return shown, nil
 }
 
+// recorded adds what the register has of the signatures: their entries, the certificate and how they were confirmed.
+func (a *API) recorded(ctx context.Context, w *view.Words, operation string, v *signedView) error {
+	if len(v.Ready) == 0 {
+		return nil
+	}
+	list, err := a.Registered(ctx, rest.Caller(ctx), operation)
+	if _, refused := fault.As(err); refused || err == nil && len(list) == 0 { // the log may be kept for a shorter time
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for i := range v.Ready {
+		if at := slices.IndexFunc(list, func(s signing.Signature) bool { return s.Result == v.Ready[i].RefID && s.Result != "" }); at >= 0 {
+			v.Ready[i].Record = "/signatures/" + list[at].Operation + "/" + list[at].Document
+		}
+	}
+	v.Confirmed = w.ConfirmedBy(list[0].Method, list[0].Label)
+	certificates, err := view.CertificatesOf(ctx, a.Certificates, a.Now())
+	if err != nil {
+		return err
+	}
+	if i := slices.IndexFunc(certificates, func(c view.Certificate) bool { return c.ID == list[0].Certificate }); i >= 0 {
+		v.By = &certificates[i]
+	}
+	return nil
+}
+
 // say says what the case is.
 func (v *signedView) say(w *view.Words, o *operation.Operation) {
 	done, bad := len(v.Ready), len(v.Bad)
@@ -129,6 +163,9 @@ func (v *signedView) say(w *view.Words, o *operation.Operation) {
 		}
 		if !o.CompletedAt.IsZero() {
 			v.Sentence = w.Text("signed.at", w.When(o.CompletedAt))
+			if v.By != nil {
+				v.Sentence += " " + w.Text("verify.owner", v.By.Owner)
+			}
 		}
 	case bad > 0:
 		v.Verdict, v.Headline = failed, w.Count("signed.failed_title", bad)

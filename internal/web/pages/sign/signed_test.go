@@ -28,7 +28,12 @@ func TestSignedInPart(t *testing.T) {
 	p := b.Shows(b.Upload("/sign", map[string]string{"certificate": "1", "format": "automatic"},
 		pagetest.File{Field: "file", Name: "a.txt", Content: "a"}, pagetest.File{Field: "file", Name: "<b>.pdf", Content: "no PDF"}, pagetest.File{Field: "file", Name: "c.pdf", Content: pdf}, pagetest.File{Field: "file", Name: "d.docx", Content: "no archive"}, pagetest.File{Field: "file", Name: "e.docx", Content: officeDocument(t)}),
 		"<h1>3 documents are signed, 2 documents are not signed</h1>", "<dd>Partly signed</dd>", "CAdES, a signature beside the file; PDF with its signature inside; Office document with its signature inside",
-		"c (signed).pdf</a>", "e (signed).docx</a>", "a.txt.sig</a>", "The files are stored until")
+		"c (signed).pdf</a>", "e (signed).docx</a>", "a.txt.sig</a>", "The files are stored until",
+		"The certificate is of Demo User.", `<dt>Certificate</dt><dd><a href="/certificates/1">Demo User</a>, until `)
+	if n := strings.Count(p.Text, `/do/verify"`); n != 3 {
+		t.Errorf("%d of 3 results can be verified:\n%s", n, p.Text)
+	}
+	b.Shows(b.Post(b.Find(p, regexp.MustCompile(`action="(/signatures/[^"]+/do/verify)"`))[1], nil), "Signature valid", "Demo User")
 	if n := strings.Count(p.Text, "<dt>Operation</dt>"); n != 1 {
 		t.Errorf("the page shows %d operations, want one:\n%s", n, p.Text)
 	}

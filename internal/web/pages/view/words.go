@@ -253,6 +253,9 @@ func (w *Words) Size(n int64) string {
 
 // Span returns a length of time for people, to the millisecond, in at most two units.
 func (w *Words) Span(d time.Duration) string {
+	if d == 24*time.Hour { // people say 24 hours, and days for more
+		return w.measure(24, "hour")
+	}
 	var parts []string
 	for _, u := range []struct {
 		unit string
@@ -292,6 +295,18 @@ func (w *Words) number(n int64) string {
 	return text
 }
 
+// ConfirmedBy says by which method a person has confirmed, with its address; "" without a confirmation.
+func (w *Words) ConfirmedBy(method, label string) string {
+	if method == "" {
+		return ""
+	}
+	text := w.TextOr("confirm.way."+method, method)
+	if label != "" {
+		text += ": " + Visible(label)
+	}
+	return text
+}
+
 // Bytes is a size in bytes.
 type Bytes int64
 
@@ -324,24 +339,34 @@ func (w *Words) Limit(value any) string {
 }
 
 // When returns a time for people, in the zone of the reader, which it names; "" for the zero time.
-func (w *Words) When(t time.Time) string { return w.timeIn(markWhen, t, "15:04") }
+func (w *Words) When(t time.Time) string {
+	return w.timeIn(markWhen, t, func(t time.Time) string { return w.dayOf(t) + ", " + w.Clock(t) })
+}
 
-// Moment returns a time with its seconds for people.
-func (w *Words) Moment(t time.Time) string { return w.timeIn(markMoment, t, "15:04:05") }
+// Moment returns a time with its seconds, in digits: for logs and for lists that other programs read.
+func (w *Words) Moment(t time.Time) string {
+	return w.timeIn(markMoment, t, func(t time.Time) string {
+		layout := "2 Jan 2006 15:04:05 "
+		if w.Language == "ru" {
+			layout = "02.01.2006 15:04:05 "
+		}
+		return t.Format(layout) + w.zoneName(t)
+	})
+}
 
-func (w *Words) timeIn(form string, t time.Time, clock string) string {
+func (w *Words) timeIn(form string, t time.Time, said func(t time.Time) string) string {
 	switch {
 	case t.IsZero():
 		return ""
 	case w.marks:
 		return mark(form, t)
 	}
-	return t.In(w.Location()).Format(w.dayLayout()+" "+clock) + " " + w.zoneName(t)
+	return said(t.In(w.Location()))
 }
 
 // Clock returns the time of the day for people, with the zone of the reader.
 func (w *Words) Clock(t time.Time) string {
-	return t.In(w.Location()).Format("15:04") + "\u00a0" + w.zoneName(t)
+	return t.In(w.Location()).Format("15:04") + "\u00a0(" + w.zoneName(t) + ")"
 }
 
 // Day returns the day of a time for people, in the zone of the reader.
@@ -349,14 +374,18 @@ func (w *Words) Day(t time.Time) string {
 	if w.marks {
 		return mark(markDay, t)
 	}
-	return t.In(w.Location()).Format(w.dayLayout())
+	return w.dayOf(t.In(w.Location()))
 }
 
-func (w *Words) dayLayout() string {
+// months are the Russian months as dates have them.
+var months = [...]string{"января", "февраля", "марта", "апреля", "мая", "июня", "июля", "августа", "сентября", "октября", "ноября", "декабря"}
+
+// dayOf names the day of a time, whose number and month stay on one line.
+func (w *Words) dayOf(t time.Time) string {
 	if w.Language == "ru" {
-		return "02.01.2006"
+		return fmt.Sprintf("%d\u00a0%s %d", t.Day(), months[t.Month()-1], t.Year())
 	}
-	return "2 Jan 2006"
+	return t.Format("2\u00a0Jan 2006")
 }
 
 // functions are those of the templates.

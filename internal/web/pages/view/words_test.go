@@ -278,7 +278,7 @@ func TestWords(t *testing.T) {
 	}
 	for d, want := range map[time.Duration][2]string{
 		12 * time.Hour: {"12\u00a0h", "12\u00a0ч"}, 90 * time.Second: {"1\u00a0min 30\u00a0s", "1\u00a0мин 30\u00a0с"},
-		24*time.Hour + time.Second: {"1\u00a0d 1\u00a0s", "1\u00a0сут 1\u00a0с"}, 26*time.Hour + time.Minute + time.Second: {"1\u00a0d 2\u00a0h", "1\u00a0сут 2\u00a0ч"},
+		24 * time.Hour: {"24\u00a0h", "24\u00a0ч"}, 24*time.Hour + time.Second: {"1\u00a0d 1\u00a0s", "1\u00a0сут 1\u00a0с"}, 26*time.Hour + time.Minute + time.Second: {"1\u00a0d 2\u00a0h", "1\u00a0сут 2\u00a0ч"},
 		12 * time.Millisecond: {"12\u00a0ms", "12\u00a0мс"}, time.Microsecond: {"0\u00a0ms", "0\u00a0мс"},
 	} {
 		if got := [2]string{en.Span(d), ru.Span(d)}; got != want {
@@ -306,9 +306,9 @@ func TestWords(t *testing.T) {
 	}
 	at := time.Date(2026, 3, 5, 9, 7, 0, 0, time.UTC)
 	for name, want := range map[string][2]string{
-		"Europe/Moscow": {"5 Mar 2026 12:07 MSK", "05.03.2026 12:07 МСК"}, "Asia/Yekaterinburg": {"5 Mar 2026 14:07 UTC+5", "05.03.2026 14:07 UTC+5"}, "Asia/Kolkata": {"5 Mar 2026 14:37 IST", "05.03.2026 14:37 IST"},
-		"America/St_Johns": {"5 Mar 2026 05:37 NST", "05.03.2026 05:37 NST"}, "Asia/Kathmandu": {"5 Mar 2026 14:52 UTC+5:45", "05.03.2026 14:52 UTC+5:45"}, "Europe/London": {"5 Mar 2026 09:07 GMT", "05.03.2026 09:07 GMT"},
-		"../../etc/passwd": {"5 Mar 2026 09:07 UTC", "05.03.2026 09:07 UTC"}, "Local": {"5 Mar 2026 09:07 UTC", "05.03.2026 09:07 UTC"}, "Mars/Base": {"5 Mar 2026 09:07 UTC", "05.03.2026 09:07 UTC"},
+		"Europe/Moscow": {"5\u00a0Mar 2026, 12:07\u00a0(MSK)", "5\u00a0марта 2026, 12:07\u00a0(МСК)"}, "Asia/Yekaterinburg": {"5\u00a0Mar 2026, 14:07\u00a0(UTC+5)", "5\u00a0марта 2026, 14:07\u00a0(UTC+5)"}, "Asia/Kolkata": {"5\u00a0Mar 2026, 14:37\u00a0(IST)", "5\u00a0марта 2026, 14:37\u00a0(IST)"},
+		"America/St_Johns": {"5\u00a0Mar 2026, 05:37\u00a0(NST)", "5\u00a0марта 2026, 05:37\u00a0(NST)"}, "Asia/Kathmandu": {"5\u00a0Mar 2026, 14:52\u00a0(UTC+5:45)", "5\u00a0марта 2026, 14:52\u00a0(UTC+5:45)"}, "Europe/London": {"5\u00a0Mar 2026, 09:07\u00a0(GMT)", "5\u00a0марта 2026, 09:07\u00a0(GMT)"},
+		"../../etc/passwd": {"5\u00a0Mar 2026, 09:07\u00a0(UTC)", "5\u00a0марта 2026, 09:07\u00a0(UTC)"}, "Local": {"5\u00a0Mar 2026, 09:07\u00a0(UTC)", "5\u00a0марта 2026, 09:07\u00a0(UTC)"}, "Mars/Base": {"5\u00a0Mar 2026, 09:07\u00a0(UTC)", "5\u00a0марта 2026, 09:07\u00a0(UTC)"},
 	} {
 		zone := notify.Zone(name, time.UTC)
 		if got := [2]string{en.In(zone).When(at), ru.In(zone).When(at)}; got != want {
@@ -318,11 +318,11 @@ func TestWords(t *testing.T) {
 	marking := *en
 	marking.marks = true
 	page := marking.When(at) + "|" + marking.Moment(at) + "|" + marking.Day(at) + "|" + marking.When(time.Time{}) + "|\ue0f1x1\ue0f1"
-	if got, want := string(en.In(notify.Zone("Asia/Vladivostok", nil)).timesIn([]byte(page))), "5 Mar 2026 19:07 UTC+10|5 Mar 2026 19:07:00 UTC+10|5 Mar 2026||\ue0f1x1\ue0f1"; got != want {
+	if got, want := string(en.In(notify.Zone("Asia/Vladivostok", nil)).timesIn([]byte(page))), "5\u00a0Mar 2026, 19:07\u00a0(UTC+10)|5 Mar 2026 19:07:00 UTC+10|5\u00a0Mar 2026||\ue0f1x1\ue0f1"; got != want {
 		t.Errorf("a page has %q, want %q", got, want)
 	}
 	if got := []string{en.When(at), ru.When(at), en.Day(at), ru.Day(at), ru.When(time.Time{})}; !slices.Equal(got,
-		[]string{"5 Mar 2026 09:07 UTC", "05.03.2026 09:07 UTC", "5 Mar 2026", "05.03.2026", ""}) {
+		[]string{"5\u00a0Mar 2026, 09:07\u00a0(UTC)", "5\u00a0марта 2026, 09:07\u00a0(UTC)", "5\u00a0Mar 2026", "5\u00a0марта 2026", ""}) {
 		t.Errorf("%q", got)
 	}
 }
