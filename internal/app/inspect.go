@@ -82,6 +82,12 @@ func Inspect(c *config.Config) (faults []error) {
 		_, err := certificatesOf(c, []string{file}, "trust_list.signer_files")
 		add(err)
 	}
+	_, err = powerFiles(c)
+	add(err)
+	if file := c.Powers.WithdrawnFile; file != "" {
+		_, err := (&withdrawnFile{path: c.Path(file)}).read()
+		add(named("powers.withdrawn_file", err))
+	}
 	for _, file := range c.Evidence.AuthorityFiles {
 		_, err := certificatesOf(c, []string{file}, "evidence.authority_files")
 		add(err)

@@ -153,6 +153,9 @@ func (m *serverMaker) makeSigner(context.Context) error {
 			Caller: signing.Quota{Objects: two.CallerObjects, Bytes: int64(two.CallerBytes)},
 		},
 	}
+	if m.signer.Powers, err = m.Services.powers(formats); err != nil {
+		return err
+	}
 	if two.Anonymous {
 		m.signer.Anonymous = anonymousDocument
 	}

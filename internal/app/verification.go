@@ -56,25 +56,19 @@ func (s *Services) verification(signer *signing.Service) (*verifier, error) {
 	served := signer.Formats // with the logo, for the marks of cards
 	v := &signing.Verification{
 		Formats: served, Now: s.DB.Now, Limits: anonymous(), LivingStamps: !c.EndedTimeStamps, Qualify: s.TrustList.Qualify,
-		Trust: func(ctx context.Context) (t signing.Trust, err error) {
-			states, err := s.Authority.States(ctx) // one statement for all of it
-			if err != nil {
-				return t, err
-			}
-			if t.Roots, t.Intermediates, err = s.anchors.at(ctx, states); err != nil {
-				return t, err
-			}
-			t.CRLs, err = s.Authority.CRLsAt(ctx, states)
-			return t, err
-		},
+		Trust: s.trust,
 	}
+	powers := *signer.Powers
 	if c.Fetch {
 		v.Evidence = s.network
+	} else {
+		powers.Evidence = nil // callers without a token send powers of any authority
 	}
 	var err error
 	if v.Ends, err = suite.ParseEnds(c.AlgorithmEnds); err != nil {
 		return nil, err
 	}
+	v.Powers = &powers
 	calls := limit.New(c.CallsPerSecond, c.CallsAtOnce, 10_000, time.Now)
 	turns := limit.NewTurns(limit.TurnRules{
 		Running: verificationsAtOnce(),

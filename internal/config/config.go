@@ -299,6 +299,8 @@ type Config struct {
 	Verification Verification `yaml:"verification"`
 	// The list of accredited certification authorities, by which reports say what is a qualified signature.
 	TrustList TrustList `yaml:"trust_list"`
+	// Machine-readable powers of attorney.
+	Powers Powers `yaml:"powers"`
 	// Pages for people.
 	Pages Pages `yaml:"pages"`
 	// Signatures in XML.
@@ -649,7 +651,7 @@ func (c *Config) Validate(types []string) error {
 	faults = append(faults, c.checkOperations(types)...)
 	faults = append(faults, c.Evidence.check()...)
 	faults = append(faults, c.Audit.Export.check()...)
-	faults = append(faults, c.TrustList.check(), c.Verification.check())
+	faults = append(faults, c.TrustList.check(), c.Verification.check(), c.Powers.check())
 	return errors.Join(faults...)
 }
 

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"go.yaml.in/yaml/v3"
 
 	"tamga/internal/domain/confirm"
 	"tamga/internal/domain/contact"
@@ -389,5 +390,25 @@ func TestSilentDatabase(t *testing.T) {
 	const answering = time.Second
 	if wait := Default(Parts{}).DatabaseWait; wait+answering > 10*time.Second {
 		t.Errorf("a request waits for %v by default, want at most 9s", wait)
+	}
+}
+
+// TestPowersSettings refuses settings about powers of attorney that cannot work.
+func TestPowersSettings(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{"{registry_url: 'https://registry.example.org/{number}?inn={inn}', rules: [{groups: [a], codes: [B]}]}", ""},
+		{"{registry_url: 'https://registry.example.org/'}", "powers.registry_url"},
+		{"{registry_url: 'https://{number}.example.org/'}", "powers.registry_url"},
+		{"{registry_url: 'ftp://registry.example.org/{number}'}", "powers.registry_url"},
+		{"{rules: [{codes: ['A,B']}]}", "powers.rules[0].codes[0]"},
+		{"{rules: [{codes: ['']}]}", "powers.rules[0].codes[0]"},
+	} {
+		p := &Powers{}
+		if err := yaml.Unmarshal([]byte(c.text), p); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.check(); (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", c.text, err, c.want)
+		}
 	}
 }

@@ -3,6 +3,7 @@
 package power_test
 
 import (
+	"archive/zip"
 	"bytes"
 	"context"
 	"errors"
@@ -66,6 +67,26 @@ func (w *world) load(t testing.TB, documents ...[]byte) (*power.Set, error) {
 		list = append(list, sig.File{Name: fmt.Sprint("file", i), Document: sigtest.Document(d)})
 	}
 	return power.Load(t.Context(), formats, w.check, list)
+}
+
+// packed returns an archive with files.
+func packed(t testing.TB, files ...[]byte) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	z := zip.NewWriter(&out)
+	for i, f := range files {
+		w, err := z.Create(fmt.Sprint(i))
+		if err == nil {
+			_, err = w.Write(f)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
 }
 
 // changed returns a power with changes.
@@ -136,6 +157,7 @@ func TestJudge(t *testing.T) {
 		{"all is well", good, w.employee, time.Time{}, time.Time{}, power.Rules{Codes: []string{"bbr_1"}}, "", sig.Passed, [3]sig.Verdict{}, ""},
 		{"an XML signature inside", [][]byte{enveloped}, w.employee, time.Time{}, time.Time{}, power.Rules{}, "", sig.Passed, [3]sig.Verdict{}, ""},
 		{"a message with the power inside", [][]byte{good[0], attached}, w.employee, time.Time{}, time.Time{}, power.Rules{}, "", sig.Passed, [3]sig.Verdict{}, ""},
+		{"in an archive", [][]byte{packed(t, good...)}, w.employee, time.Time{}, time.Time{}, power.Rules{}, "", sig.Passed, [3]sig.Verdict{}, ""},
 		{"given twice", slices.Concat(good, good), w.employee, time.Time{}, time.Time{}, power.Rules{}, "", sig.Passed, [3]sig.Verdict{}, ""},
 		{"a wrong SNILS", with(t, changed(func(p *sigtest.Power) { p.Representatives[0].SNILS = "99999999999" }), w.head), w.employee, time.Time{}, time.Time{}, power.Rules{},
 			"power-differs", sig.Failed, [3]sig.Verdict{1: sig.Failed}, "its SNILS is 99999999999, the certificate has 12345678901"},
@@ -337,6 +359,10 @@ func TestLoad(t *testing.T) {
 		{"another file", [][]byte{good[0], []byte("text")}, "file1: neither a power nor a signature"},
 		{"a broken power", [][]byte{[]byte("<Доверенность>")}, "file0: an XML document expected"},
 		{"one number, two powers", [][]byte{good[0], other}, "two different ones have the number"},
+		{"a broken archive", [][]byte{[]byte("PK\x03\x04")}, "file0: zip: "},
+		{"a large file in an archive", [][]byte{packed(t, make([]byte, power.MaxSize+1))}, "file0: zip: "},
+		{"another file in an archive", [][]byte{packed(t, good[0], []byte("text"))}, "1: neither a power nor a signature"},
+		{"many files in an archive", [][]byte{packed(t, make([][]byte, 41)...)}, "more than 40 files"},
 		{"many", many, "more than 10"},
 		{"many signatures", append(stamped, good[0]), "more than 30"},
 		{"a cut signature", [][]byte{good[0], good[1][:len(good[1])/2]}, "file1: "},

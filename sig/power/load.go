@@ -4,19 +4,24 @@ package power
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
 	"slices"
+	"strings"
 
 	"tamga/pki/suite"
 	"tamga/sig"
+	"tamga/sig/budget"
+	"tamga/sig/zip"
 )
 
 // Limits of Load.
 const (
 	MaxPowers     = 10
 	MaxSignatures = 30 // files
+	maxFile       = MaxSize
 )
 
 // Set is some powers with their signatures.
@@ -34,7 +39,8 @@ type given struct {
 }
 
 // Load reads powers and the signatures of their principals, in any order. A file that is no power is a detached signature of
-// one; whose it is follows from the digest in it. A power may also have XML signatures inside. check has the trust anchors and the time, as for other documents.
+// one; whose it is follows from the digest in it. A power may also have XML signatures inside, and a file may be a ZIP archive of
+// such files. check has the trust anchors and the time, as for other documents.
 func Load(ctx context.Context, known sig.Formats, check sig.Check, list []sig.File) (*Set, error) {
 	check = sig.Check{
 		Roots: check.Roots, Intermediates: check.Intermediates, CRLs: check.CRLs, OCSP: check.OCSP,
@@ -42,6 +48,10 @@ func Load(ctx context.Context, known sig.Formats, check sig.Check, list []sig.Fi
 		Strict: true, // a signature of a part says nothing about the rest
 	}
 	s := &Set{}
+	list, err := unpacked(ctx, list)
+	if err != nil {
+		return nil, err
+	}
 	var beside []sig.File
 	for _, f := range list {
 		is, err := Is(f.Document)
@@ -71,6 +81,51 @@ func Load(ctx context.Context, known sig.Formats, check sig.Check, list []sig.Fi
 		}
 	}
 	return s, nil
+}
+
+// unpacked returns files with the files of archives in their place.
+func unpacked(ctx context.Context, list []sig.File) (all []sig.File, err error) {
+	for _, f := range list {
+		head := make([]byte, min(f.Document.Size(), 4))
+		if n, err := f.Document.ReadAt(head, 0); n < len(head) {
+			return nil, cmp.Or(err, io.ErrUnexpectedEOF)
+		}
+		if string(head) != "PK\x03\x04" {
+			all = append(all, f)
+			continue
+		}
+		files, err := sig.Within(ctx, f.Document, func(ctx context.Context) (files []sig.File, err error) {
+			_, b := budget.Of(ctx, 0)
+			a, err := zip.Open(b, f.Document)
+			if err != nil {
+				return nil, err
+			}
+			for i := range a.Entries {
+				e := &a.Entries[i]
+				if strings.HasSuffix(e.Name, "/") {
+					continue
+				}
+				if len(files) == MaxPowers+MaxSignatures {
+					return nil, faulty("there are more than %d files", MaxPowers+MaxSignatures)
+				}
+				content, err := a.Content(ctx, e, maxFile)
+				if err != nil {
+					return nil, err
+				}
+				files = append(files, sig.File{Name: e.Name, Document: bytes.NewReader(content)})
+			}
+			return files, nil
+		})
+		var wrong *zip.Error
+		if errors.As(err, &wrong) {
+			err = &Error{err.Error()}
+		}
+		if err != nil {
+			return nil, named(f.Name, err)
+		}
+		all = append(all, files...)
+	}
+	return all, nil
 }
 
 // named adds the name of a file to an error about its content.

@@ -32,7 +32,9 @@ var (
 	// trustKind goes to a file, not to memory.
 	trustKind = &kind{"trust_list", "application/xml, text/xml", "", 512 << 20, 1}
 
-	kinds = []*kind{stampKind, statusKind, listKind, issuerKind, trustKind}
+	powerKind = &kind{"power", "application/json", "", 64 << 10, 16}
+
+	kinds = []*kind{stampKind, statusKind, listKind, issuerKind, trustKind, powerKind}
 )
 
 // Bounds of the connection pool.

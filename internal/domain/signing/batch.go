@@ -110,6 +110,9 @@ func (s *Service) signMany(ctx context.Context, who audit.Principal, o *BatchOrd
 
 // signItems signs items with one key in one way.
 func (s *Service) signItems(ctx context.Context, t *request, by *signer, pin string, items []Item) ([]Outcome, error) {
+	if err := s.Powers.mandated(ctx, by.who.UserID, t.params, by.certificate.X509); err != nil {
+		return nil, err
+	}
 	outcomes := make([]Outcome, len(items))
 	works, err := s.prepareMany(ctx, t, by, items, outcomes)
 	if err != nil {

@@ -81,6 +81,9 @@ func (s *Service) Complete(ctx context.Context, who audit.Principal, o *Complete
 	if err := s.agrees(o, record, stored); err != nil {
 		return nil, err
 	}
+	if err := s.Powers.mandated(ctx, who.UserID, job.Params, job.Certificate); err != nil {
+		return nil, err
+	}
 	value, ok := acceptable(job.Certificate, stored.Digest, o.Value)
 	if !ok {
 		return nil, s.wrongValue(ctx, who, record, stored)

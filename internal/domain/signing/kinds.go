@@ -199,6 +199,9 @@ func (s *Operations) describe(ctx context.Context, o *operation.Order) (f what.F
 		return f, err
 	}
 	for i, t := range sub.requests {
+		if err := s.Signer.Powers.mandated(ctx, o.Owner.UserID, t.params, sub.by.certificate.X509); err != nil {
+			return f, ofWay(len(ways), firstOf(o.Documents(), i), err)
+		}
 		ways[i].Type = t.name
 		ways[i].Params, _ = s.Signer.separate(t.decided())
 	}

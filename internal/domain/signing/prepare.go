@@ -75,6 +75,9 @@ func (s *Service) Prepare(ctx context.Context, who audit.Principal, o *PrepareOr
 	if err != nil {
 		return nil, err
 	}
+	if err := s.Powers.mandated(ctx, who.UserID, t.params, cert); err != nil {
+		return nil, err
+	}
 	job := &sig.Job{
 		Document: o.Document, Name: o.Name, Digests: o.Document.digests(), Files: filesOf(o.Files, true),
 		Certificate: cert, Chain: chain,

@@ -149,6 +149,9 @@ type Parameter struct {
 // Parameter returns the form of a parameter by its name in any letter case. The zero
 // Parameter is a short text.
 func (s *Service) Parameter(name string) Parameter {
+	if strings.EqualFold(strings.TrimSpace(name), paramPower) {
+		return Parameter{Long: maxPower}
+	}
 	p := s.Formats.Param(name)
 	return Parameter{Object: p.Kind == sig.Object, Long: p.Long}
 }

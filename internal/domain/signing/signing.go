@@ -119,6 +119,8 @@ type Service struct {
 	// Confirmation is asked before a key of ours is used. If it is nil, no action needs a
 	// confirmation.
 	Confirmation Confirmation
+	// Powers judges the powers of attorney of signers; nil: the parameter Power is refused.
+	Powers *Powers
 	// BatchItems bounds the documents of a batch; 0 is 10 000.
 	BatchItems int
 
@@ -253,6 +255,9 @@ type value struct {
 
 // make makes the signed document in one pass.
 func (s *Service) make(ctx context.Context, format sig.Format, job *sig.Job, by *signer, pin string) (Result, value, error) {
+	if err := s.Powers.mandated(ctx, by.who.UserID, job.Params, job.Certificate); err != nil {
+		return nil, value{}, err
+	}
 	prepared, err := format.Prepare(ctx, job)
 	if err != nil {
 		return nil, value{}, err

@@ -34,6 +34,8 @@ type Verification struct {
 	// Ends and LivingStamps are those of each [sig.Check].
 	Ends         suite.Ends
 	LivingStamps bool
+	// Powers judges powers of attorney; nil: they are refused.
+	Powers *Powers
 	// Limits bound what the verification of one document may cost. The zero value means
 	// the default limits, which grow with the document.
 	Limits budget.Limits
@@ -64,11 +66,15 @@ type VerifyOrder struct {
 	HashAlgorithm string
 	// Strict fails signatures that cover only a part of the document. Expect fails those
 	// that do not cover the element with this path (see sig.Check).
-	Strict      bool
-	Expect      string
-	Password    string // opens an encrypted PDF; a secret
-	Describe    bool   // a detached signature without its document is described (see sig.Check)
-	WithPath    bool   // reports have the certificates above the signer too
+	Strict   bool
+	Expect   string
+	Password string // opens an encrypted PDF; a secret
+	Describe bool   // a detached signature without its document is described (see sig.Check)
+	WithPath bool   // reports have the certificates above the signer too
+	// Powers are powers of attorney with the signatures of their principals, in any order, and PowerCodes are the powers that each
+	// signer must have; nil: signers need none.
+	Powers      []File
+	PowerCodes  []string
 	Certificate []byte // of the signer, DER, PEM or Base64: for formats without certificates
 }
 
@@ -103,6 +109,7 @@ type SignatureReport struct {
 	Path      []*CertificateInfo // from the signer to a trust anchor; nil: there is none, or it was not asked for
 	StampedBy *CertificateInfo   // of the service of StampedTime; nil: none
 	Revision  int64              // length of the signed version, if the document has later changes; 0: it has none
+	Mandate   *Mandate           // the power of attorney by which the signer acts; nil: none
 	Quality   *Quality           // by a list of accredited authorities; nil: without such a list
 	Signed    *suite.Digest      `json:"-"` // that a signature covers whose document is missing; nil: it is there
 	Files     []int              `json:"-"` // places of the files of a container that it covers unchanged, if it holds
@@ -213,12 +220,16 @@ func (v *Verification) Verify(ctx context.Context, o *VerifyOrder) ([]SignatureR
 			return nil, err
 		}
 	}
+	powers, err := v.Powers.load(ctx, trust, o.Powers, o.PowerCodes)
+	if err != nil {
+		return nil, err
+	}
 	if o.Original.isEmpty() {
-		return v.judge(ctx, format, check, o.WithPath)
+		return v.judge(ctx, format, check, powers, o.WithPath)
 	}
 	if !o.IsHash {
 		check.Original = o.Original
-		return v.judge(ctx, format, check, o.WithPath)
+		return v.judge(ctx, format, check, powers, o.WithPath)
 	}
 	candidates, err := hashValues(o.Original, o.HashAlgorithm)
 	if err != nil {
@@ -227,7 +238,7 @@ func (v *Verification) Verify(ctx context.Context, o *VerifyOrder) ([]SignatureR
 	var reports []SignatureReport
 	for _, d := range candidates {
 		check.Hash = &d
-		if reports, err = v.judge(ctx, format, check, o.WithPath); err != nil {
+		if reports, err = v.judge(ctx, format, check, powers, o.WithPath); err != nil {
 			return nil, err
 		}
 		if len(reports) > 0 && reports[0].Passed() {
@@ -245,7 +256,7 @@ func (v *Verification) format(name string) (sig.Format, error) {
 		abbreviate(name), strings.Join(v.Formats.Names(), ", "))
 }
 
-func (v *Verification) judge(ctx context.Context, format sig.Format, check *sig.Check, withPath bool) ([]SignatureReport, error) {
+func (v *Verification) judge(ctx context.Context, format sig.Format, check *sig.Check, powers *loadedPowers, withPath bool) ([]SignatureReport, error) {
 	report, err := format.Verify(ctx, check)
 	if err != nil {
 		return nil, refused(err)
@@ -254,6 +265,9 @@ func (v *Verification) judge(ctx context.Context, format sig.Format, check *sig.
 		if err := v.Qualify(ctx, report, check.At); err != nil {
 			return nil, err
 		}
+	}
+	if err := powers.judge(ctx, report, check.At); err != nil {
+		return nil, err
 	}
 	reports := (&reporter{whole: report, withPath: withPath}).of(nil, report.Signatures, "")
 	if len(reports) == 0 {
@@ -338,7 +352,7 @@ func (r *reporter) of(list []SignatureReport, signatures []sig.Signature, parent
 		s := &signatures[i]
 		v := SignatureReport{
 			Index: i, ParentID: parent, ID: strconv.Itoa(i),
-			Level: s.Level, Covers: s.Covers, ClaimedTime: s.SigningTime, Revision: s.Revision, Signed: s.Signed, Quality: s.Quality,
+			Level: s.Level, Covers: s.Covers, ClaimedTime: s.SigningTime, Revision: s.Revision, Signed: s.Signed, Quality: s.Quality, Mandate: s.Mandate,
 		}
 		if s.Scheme != nil {
 			v.Algorithm = s.Scheme.Name

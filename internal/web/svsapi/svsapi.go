@@ -9,6 +9,7 @@ import (
 	"context"
 	_ "embed" // for Docs
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -117,9 +118,17 @@ type question struct {
 		Source        rest.Blob
 		Certificate   rest.Blob
 		VerifyParams  map[string]rest.Text
+		// Powers are powers of attorney and signatures of their principals, in any order; our addition.
+		Powers []powerFile
 
 		CertVerifiersPluginsIDs rest.Unread `json:"CertVerifiersPluginsIds"` // ignored: certificates are checked in one way
 	}
+}
+
+// powerFile is a power of attorney, a signature of one, or an archive of both.
+type powerFile struct {
+	Name    rest.Text // for messages
+	Content rest.Document
 }
 
 // schema maps the numbers of VerifyParams to names.
@@ -164,6 +173,20 @@ func (q *question) order(docs *documents, params map[string]string) (*signing.Ve
 	if o.Original, err = intake(docs, q.Body.Source); err != nil {
 		return nil, err
 	}
+	for i := range q.Body.Powers {
+		f := &q.Body.Powers[i]
+		one := signing.File{Name: string(f.Name)}
+		if !f.Content.Empty() {
+			if one.Content, err = docs.Open(f.Content); err != nil {
+				return nil, err
+			}
+		}
+		if one.Name == "" {
+			one.Name = fmt.Sprintf("Powers[%d]", i)
+		}
+		o.Powers = append(o.Powers, one)
+	}
+	o.PowerCodes = signing.PowerCodes(params["powercodes"])
 	text, err := q.Body.Certificate.Text()
 	if err != nil {
 		return nil, err
@@ -204,7 +227,36 @@ type signatureInfo struct {
 	Covers           string
 	// Quality says whether the signature is a qualified one; our addition. null without a list of accredited authorities.
 	Quality *qualityInfo
+	// Power is the power of attorney by which the signer acts; our addition. null without Powers in the request, and for signers that
+	// none of them names.
+	Power *powerInfo
 }
+
+// powerInfo is a power of attorney; see signing.Mandate. The last four are verdicts: passed, failed or indeterminate.
+type powerInfo struct {
+	Number                          string
+	PassedOnFrom, Principals        []string
+	Representative                  string
+	ValidFrom, ValidUntil           string // days in Moscow
+	Codes, Words                    []string
+	Joint                           bool
+	Power, Signer, Rights, Document string
+}
+
+func powerOf(m *signing.Mandate) *powerInfo {
+	if m == nil {
+		return nil
+	}
+	p := &powerInfo{
+		Number: m.Number, PassedOnFrom: list(m.Chain), Principals: list(m.Principals), Representative: m.Representative, Codes: list(m.Codes), Words: list(m.Words), Joint: m.Joint,
+		Power: m.Power.String(), Signer: m.Signer.String(), Rights: m.Rights.String(), Document: m.Document.String(),
+	}
+	p.ValidFrom, p.ValidUntil = m.Days()
+	return p
+}
+
+// list returns a list that is [] in JSON, and not null, if it is empty.
+func list(l []string) []string { return append([]string{}, l...) }
 
 // qualityInfo is what the list of accredited authorities says; see signing.Quality.
 type qualityInfo struct {
@@ -259,7 +311,7 @@ func (a *API) signatures(ctx context.Context, docs *documents, q question) ([]ve
 	answers := make([]verdict, len(found))
 	for i, v := range found {
 		answers[i] = answer(v)
-		answers[i].SignatureInfo = &signatureInfo{Verdict: v.Verdict, Indication: v.Main, SubIndication: v.Sub, CAdESType: v.Level, LocalSigningTime: rest.TimeOrNull(v.ClaimedTime), TimeStampTime: rest.TimeOrNull(v.StampedTime), Covers: v.Covers, Quality: qualityOf(v.Quality)}
+		answers[i].SignatureInfo = &signatureInfo{Verdict: v.Verdict, Indication: v.Main, SubIndication: v.Sub, CAdESType: v.Level, LocalSigningTime: rest.TimeOrNull(v.ClaimedTime), TimeStampTime: rest.TimeOrNull(v.StampedTime), Covers: v.Covers, Quality: qualityOf(v.Quality), Power: powerOf(v.Mandate)}
 	}
 	return answers, nil
 }
