@@ -56,7 +56,7 @@ var packages = map[string][]string{
 	"gost":            {"streebog", "kdf", "gost28147", "gost341194", "magma", "kuznyechik", "mode", "gost3410"},
 	"pki":             {"suite", "x509gost", "ocsp", "chain", "cms", "tsp", "pfx"},
 	"sig":             {"budget", "zip", "", "evidence", "raw", "cades", "xmltree", "power", "xmldsig", "trustlist", "xmlenc", "ooxml", "pdf", "asic"},
-	"internal/domain": {"fault", "effect", "lock", "lease", "vault", "audit", "notify", "policy", "reach", "session", "contact", "user", "device", "password", "oath", "passkey", "document", "report", "confirm", "operation", "waiting", "approval", "token", "signin", "directory", "authority", "keys", "accreditation", "signing", "encryption"},
+	"internal/domain": {"fault", "effect", "lock", "lease", "vault", "audit", "notify", "policy", "reach", "session", "contact", "user", "device", "password", "oath", "passkey", "document", "report", "confirm", "operation", "waiting", "approval", "token", "signin", "directory", "authority", "keys", "accreditation", "signing", "encryption", "retention"},
 	"internal/app":    {"", "dev"},
 }
 
@@ -82,6 +82,7 @@ var lower = map[string][]string{
 	"signing":       {"sig", "pki/x509gost", "pki/chain", "pki/suite", "pki/tsp"},
 	"encryption":    {"sig", "pki"},
 	"operation":     {"sig", "pki/suite"},
+	"retention":     {"sig"},
 	"signin":        {"pki/x509gost"},
 	"oath":          {"gost/streebog"},
 	"confirm":       {"gost/streebog"},

@@ -41,6 +41,9 @@ func Reached(ctx context.Context, by Verifier, job *Job, result Result, goal *Go
 	if err := report.below(goal); err != nil {
 		return nil, err
 	}
+	if job.Judged != nil {
+		job.Judged(report)
+	}
 	return result, nil
 }
 

@@ -100,6 +100,8 @@ type Job struct {
 	// own estimate may then be tight. Without Again, for instance between two steps, the
 	// estimate must be an upper bound.
 	Again bool
+	// Judged is called with the report by which an enhancement has reached its level (see Reached); nil: it is not.
+	Judged func(*Report)
 	// Evidence fetches time stamps and revocation data for levels that need them. If it is
 	// nil, such a level is refused.
 	Evidence Evidence

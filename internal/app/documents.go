@@ -30,7 +30,7 @@ func (b *Base) Storage(ctx context.Context) (blob.Options, error) {
 // Documents returns the document store.
 func (b *Base) Documents(storage blob.Options) *stored.Service {
 	return &stored.Service{
-		Store: store.Documents{DB: b.DB}, Uploads: store.Documents{DB: b.DB}, Bytes: blob.NewDocuments(storage), Digest: b.documentDigest,
+		Store: store.Documents{DB: b.DB}, Uploads: store.Documents{DB: b.DB}, Retention: store.Documents{DB: b.DB}, Bytes: blob.NewDocuments(storage), Digest: b.documentDigest,
 		Held: store.Backups{DB: b.DB}.Held,
 		Now:  b.DB.Now, Rand: rand.Reader, Rules: b.Config.Documents.Rules(),
 	}

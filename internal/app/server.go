@@ -18,6 +18,7 @@ import (
 	"tamga/internal/domain/authority"
 	"tamga/internal/domain/directory"
 	"tamga/internal/domain/document"
+	"tamga/internal/domain/retention"
 	"tamga/internal/domain/signin"
 	"tamga/internal/domain/signing"
 	webconsole "tamga/internal/web/console"
@@ -40,6 +41,7 @@ type Server struct {
 	readiness  *rest.Readiness
 	refusals   *rest.Gatherer
 	operations *signing.Operations
+	retention  *retention.Service
 	exporter   *audit.Exporter // nil: there is no collector of audit entries
 	// directories are synchronized in the background.
 	directories []*directory.Service
@@ -61,6 +63,7 @@ func NewServer(ctx context.Context, services *Services, version string, trial *p
 		{"tracing and metrics", m.openTracing},
 		{"signatures", m.makeSigner},
 		{"operations", m.makeOperations},
+		{"retention", m.makeRetention},
 		{"callers", m.makeCallers},
 		{"tasks", m.listTasks},
 		{"interfaces", m.mountInterfaces},
@@ -86,6 +89,7 @@ type serverMaker struct {
 	documents  *document.Service
 	operating  signapi.Operating
 	answers    *signing.Answers
+	retention  *retention.Service
 	peers      *authority.Peers
 	gate       *rest.Gate // of callers with tokens
 	users      *umsapi.API

@@ -44,6 +44,7 @@ func (s *Server) work(ctx context.Context) {
 	delivering.Go(func() {
 		s.repeat(ctx, task{"fetching the list of accredited authorities", s.services.TrustList.Refresh})
 	})
+	delivering.Go(func() { s.repeat(ctx, task{"renewing archive time stamps", s.retention.RenewDue}) })
 	delivering.Go(func() { s.repeat(ctx, task{"destroying deleted keys", s.services.Keys.DestroyDeleted}) })
 	s.repeat(ctx, s.tasks...)
 }

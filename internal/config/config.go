@@ -301,6 +301,8 @@ type Config struct {
 	TrustList TrustList `yaml:"trust_list"`
 	// Machine-readable powers of attorney.
 	Powers Powers `yaml:"powers"`
+	// Stored documents that are kept, and the renewal of their archive time stamps.
+	Retention Retention `yaml:"retention"`
 	// Pages for people.
 	Pages Pages `yaml:"pages"`
 	// Signatures in XML.

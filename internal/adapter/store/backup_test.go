@@ -203,7 +203,7 @@ const kept = `access_policies audit audit_other authority_delegates backups brow
 	cross_certificates default_certificates deleted_keys device_service_keys devices directory_syncs
 	directory_unlinked directory_users distinguished_names document_shares exports external_logins former_device_service_keys
 	group_policies issued_certificates key_parameters keys lock_stripes login_failures master_keys message_budgets
-	migration_lock name_components operator_groups passkeys passwords prepared_shares reports schema_versions
+	migration_lock name_components operator_groups passkeys passwords prepared_shares reports retained schema_versions
 	sign_in_certificates signing_keys trust_lists trusted_login_failures trusted_user_failures tsp_services user_failures
 	user_groups user_methods user_policies user_texts user_words webhooks`
 

@@ -18,8 +18,9 @@ import (
 type Documents struct{ *DB }
 
 var (
-	_ document.Store       = Documents{}
-	_ document.UploadStore = Documents{}
+	_ document.Store          = Documents{}
+	_ document.UploadStore    = Documents{}
+	_ document.RetentionStore = Documents{}
 )
 
 // errNoUpload rolls back documents made of uploads if one of the uploads has ended.
@@ -154,10 +155,10 @@ func (s Documents) keepUploads(ctx context.Context, records []document.Record) e
 		}
 		n, err := s.exec(ctx, `UPDATE documents SET state = 1, leased_until = 0, bytes = $3,
 			name = $4, type = $5, parent = $6, linked = $7, extra = $8, size = $9, hash = $10, hash_name = $11,
-			uploaded_at = $12, accessed_at = $13, expires_at = $14
+			uploaded_at = $12, accessed_at = $13, expires_at = $14, keep_until = $15
 			WHERE id = $1 AND user_id = $2 AND state = 0`,
 			r.ID, r.UserID, r.Size, r.Name, r.Type, r.Parent, r.Linked, r.Extra, r.Size, r.Hash, r.HashName,
-			millis(r.Uploaded), millis(r.Accessed), millis(r.Expires))
+			millis(r.Uploaded), millis(r.Accessed), millis(r.Expires), millis(r.KeepUntil))
 		if err != nil {
 			return err
 		}
@@ -172,7 +173,7 @@ func (s Documents) keepUploads(ctx context.Context, records []document.Record) e
 // The columns of a document in the order of insertDocument, and how many documents one statement inserts.
 const (
 	insertDocument  = "INSERT INTO documents (" + documentColumns + ", state, leased_until, bytes, content) VALUES "
-	insertedColumns = 18
+	insertedColumns = 19
 	insertedAtOnce  = 50
 )
 
@@ -198,7 +199,7 @@ func (s Documents) insertDocuments(ctx context.Context, records []document.Recor
 		args := make([]any, 0, n*insertedColumns)
 		for _, r := range records[:n] {
 			args = append(args, r.ID, r.UserID, r.Bytes, r.Name, r.Type, r.Parent, r.Linked, r.Extra, r.Size, r.Hash, r.HashName,
-				millis(r.Uploaded), millis(r.Accessed), millis(r.Expires), 1, 0, r.Size, r.Content)
+				millis(r.Uploaded), millis(r.Accessed), millis(r.Expires), millis(r.KeepUntil), 1, 0, r.Size, r.Content)
 		}
 		if _, err := s.exec(ctx, query, args...); err != nil {
 			return err
@@ -208,7 +209,7 @@ func (s Documents) insertDocuments(ctx context.Context, records []document.Recor
 	return nil
 }
 
-const documentColumns = "id, user_id, blob, name, type, parent, linked, extra, size, hash, hash_name, uploaded_at, accessed_at, expires_at"
+const documentColumns = "id, user_id, blob, name, type, parent, linked, extra, size, hash, hash_name, uploaded_at, accessed_at, expires_at, keep_until"
 
 // inRow is SQL: the row of a document has its content.
 const inRow = "length(content) > 0"
@@ -224,7 +225,7 @@ func scanDocument(r row) (d document.Record, err error) {
 // documentFields are the fields of documentColumns.
 func documentFields(d *document.Record) []any {
 	return []any{&d.ID, &d.UserID, &d.Bytes, &d.Name, &d.Type, &d.Parent, &d.Linked, &d.Extra, &d.Size, &d.Hash, &d.HashName,
-		(*timeField)(&d.Uploaded), (*timeField)(&d.Accessed), (*timeField)(&d.Expires)}
+		(*timeField)(&d.Uploaded), (*timeField)(&d.Accessed), (*timeField)(&d.Expires), (*timeField)(&d.KeepUntil)}
 }
 
 func scanContent(r row) (d document.Record, err error) {
@@ -298,7 +299,8 @@ func (s Documents) NewestDocuments(ctx context.Context, userID string, older doc
 
 // ChangeDocument implements document.Store.
 func (s Documents) ChangeDocument(ctx context.Context, i document.Info, now time.Time) (bool, error) {
-	n, err := s.exec(ctx, "UPDATE documents SET name = $4, type = $5, parent = $6, linked = $7, extra = $8, expires_at = $9 WHERE "+documentVisible+" AND id = $3",
+	n, err := s.exec(ctx, "UPDATE documents SET name = $4, type = $5, parent = $6, linked = $7, extra = $8, expires_at = CAST($9 AS BIGINT) WHERE "+documentVisible+
+		" AND id = $3 AND (CAST($9 AS BIGINT) = 0 OR keep_until <= $2)",
 		i.UserID, millis(now), i.ID, i.Name, i.Type, i.Parent, i.Linked, i.Extra, millis(i.Expires))
 	return n == 1, err
 }
@@ -327,7 +329,27 @@ func scanGone(r row) (g document.Gone, err error) {
 
 // RemoveDocument implements document.Store.
 func (s Documents) RemoveDocument(ctx context.Context, userID, id string, now time.Time) (document.Gone, bool, error) {
-	return returning(ctx, s.DB, scanGone, "UPDATE documents SET state = 2 WHERE "+documentVisible+" AND id = $3 RETURNING "+goneColumns, userID, millis(now), id)
+	return returning(ctx, s.DB, scanGone, "UPDATE documents SET state = 2 WHERE "+documentVisible+" AND id = $3 AND keep_until <= $2 RETURNING "+goneColumns, userID, millis(now), id)
+}
+
+// RetainDocument implements document.RetentionStore.
+func (s Documents) RetainDocument(ctx context.Context, userID, id string, until, now time.Time) (bool, error) {
+	n, err := s.exec(ctx, "UPDATE documents SET keep_until = CAST($4 AS BIGINT), expires_at = CASE WHEN CAST($4 AS BIGINT) > 0 THEN 0 ELSE expires_at END WHERE "+documentVisible+" AND id = $3",
+		userID, millis(now), id, millis(until))
+	return n == 1, err
+}
+
+// ReplaceContent implements document.RetentionStore.
+func (s Documents) ReplaceContent(ctx context.Context, userID, id, by string, now time.Time) (bool, error) {
+	n, err := s.exec(ctx, `UPDATE documents SET blob = o.blob, bytes = o.bytes, size = o.size, hash = o.hash, hash_name = o.hash_name,
+			sealed_key = o.sealed_key, content = o.content
+		FROM (SELECT CASE id WHEN $1 THEN $2 ELSE $1 END AS other, blob, bytes, size, hash, hash_name, sealed_key, content FROM documents WHERE id IN ($1, $2)) o
+		WHERE documents.id = o.other AND documents.user_id = $3 AND documents.state = 1 AND (documents.id <> $1 OR documents.expires_at = 0 OR documents.expires_at > $4)`,
+		id, by, userID, millis(now))
+	if err == nil && n == 1 {
+		err = errors.New("store: one of two contents was replaced")
+	}
+	return n == 2, err
 }
 
 // EndUpload implements document.UploadStore.

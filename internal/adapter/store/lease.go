@@ -26,6 +26,7 @@ var (
 	leasedMessages   = leased{"outbox", []string{"message_id"}, "state = 'pending'"}
 	leasedSyncs      = leased{"directory_syncs", []string{"directory"}, "due_at >= 0"}
 	leasedExports    = leased{"exports", []string{"name"}, "position >= 0"}
+	leasedRetained   = leased{"retained", []string{"document"}, "due_at >= 0"}
 )
 
 // freed ends a lease.

@@ -56,8 +56,9 @@ var sealedColumns = []sealedColumn{
 	{table: "operations", column: "secret", row: "id", purpose: "operation"},
 	{table: "operations", column: "answer", row: "id", purpose: "operation"},
 	{table: "answers", column: "body", row: "caller || '/' || name", purpose: "kept answer"},
-	{table: "documents", column: "sealed_key", row: "id", place: func(row string) vault.Place {
-		return vault.Place{Purpose: "object key", Table: "objects", Row: "documents/" + row + ".sealed", Column: "head"}
+	// By the name of the object: a renewal gives a document the object of another record.
+	{table: "documents", column: "sealed_key", row: "blob", place: func(row string) vault.Place {
+		return vault.Place{Purpose: "object key", Table: "objects", Row: row, Column: "head"}
 	}},
 	{table: "one_time_codes", column: "sealed_key", row: "purpose || '|' || user_id || ' ' || type || ' ' || normal", place: func(row string) vault.Place {
 		purpose, row, _ := strings.Cut(row, "|")
@@ -248,8 +249,6 @@ func (s MasterKeys) PutObjectKey(ctx context.Context, d StoredDocument, sealed [
 
 // ObjectKey implements blob.Keys.
 func (s MasterKeys) ObjectKey(ctx context.Context, name string) ([]byte, error) {
-	id, _ := strings.CutSuffix(name, ".sealed")
-	id, _ = strings.CutPrefix(id, "documents/")
-	key, _, err := one(ctx, s.DB, scalar[[]byte], "SELECT sealed_key FROM documents WHERE id = $1 AND blob = $2 AND length(sealed_key) > 0", id, name)
+	key, _, err := one(ctx, s.DB, scalar[[]byte], "SELECT sealed_key FROM documents WHERE blob = $1 AND length(sealed_key) > 0", name)
 	return key, err
 }

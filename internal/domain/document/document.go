@@ -40,6 +40,8 @@ type Info struct {
 	Uploaded time.Time
 	Accessed time.Time // last read of the content, accurate to about a minute
 	Expires  time.Time // zero: permanent
+
+	KeepUntil time.Time // its owner cannot remove it before; zero: at any time
 }
 
 // Position is where a document is in the list of the newest. The zero value is before all.
@@ -50,6 +52,9 @@ type Position struct {
 
 // Temporary reports whether the document expires.
 func (i *Info) Temporary() bool { return !i.Expires.IsZero() }
+
+// Retained reports whether the owner cannot remove the document at a time.
+func (i *Info) Retained(now time.Time) bool { return i.KeepUntil.After(now) }
 
 // Description is what a client says about a document.
 type Description struct {
@@ -127,11 +132,12 @@ type Store interface {
 	// NewestDocuments returns up to n documents of the user, the newest first, that are older
 	// than a place.
 	NewestDocuments(ctx context.Context, userID string, older Position, n int, now time.Time) ([]Record, error)
-	// ChangeDocument writes Name, Type, Parent, Linked, Extra and Expires of a document.
+	// ChangeDocument writes Name, Type, Parent, Linked, Extra and Expires of a document. It gives none an
+	// end that is retained at now.
 	ChangeDocument(ctx context.Context, i Info, now time.Time) (bool, error)
 	// TouchDocuments records that the content of documents was read.
 	TouchDocuments(ctx context.Context, ids []string, at time.Time) error
-	// RemoveDocument ends a document. Its record stays until ForgetDocuments, so that
+	// RemoveDocument ends a document, unless it is retained at now. Its record stays until ForgetDocuments, so that
 	// Sweep finds it.
 	RemoveDocument(ctx context.Context, userID, id string, now time.Time) (Gone, bool, error)
 	// ClaimGone ends uploads whose lease is over at now and documents that had expired at
@@ -154,6 +160,15 @@ type UploadStore interface {
 	// EndUpload ends an upload. Its record stays until Store.ForgetDocuments, so that
 	// Sweep finds it.
 	EndUpload(ctx context.Context, id string) (bool, error)
+}
+
+// RetentionStore keeps documents longer than their owners may want to. Its methods are atomic in the same way.
+type RetentionStore interface {
+	// RetainDocument sets KeepUntil of a document. With a time, the document is permanent from then on.
+	RetainDocument(ctx context.Context, userID, id string, until, now time.Time) (bool, error)
+	// ReplaceContent exchanges the contents of two documents of a user, with their sizes and hashes. It reports
+	// false if one of them is not there.
+	ReplaceContent(ctx context.Context, userID, id, by string, now time.Time) (bool, error)
 }
 
 // Gone is an ended record whose bytes must be removed. Bytes is "" if the row has them.
@@ -253,6 +268,8 @@ type Service struct {
 	Store   Store
 	Uploads UploadStore // in the same database
 	Bytes   Bytes
+	// Retention is in the same database; nil: Retain and Replace are not called.
+	Retention RetentionStore
 	// Digest returns the algorithm that new documents of a user are hashed with.
 	Digest func(ctx context.Context, userID string) (Digest, error)
 	// Held reports whether a backup runs, so that no bytes may be removed. nil: never.
@@ -260,9 +277,14 @@ type Service struct {
 	Now   func() time.Time
 	Rand  io.Reader
 	Rules Rules
+
+	boundless bool // of a renewal; see most
 }
 
 func (s *Service) quotas() Quotas {
+	if s.boundless {
+		return most
+	}
 	r := s.Rules.withDefaults()
 	return Quotas{r.All, r.Own}
 }

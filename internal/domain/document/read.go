@@ -108,9 +108,13 @@ func (s *Service) open(ctx context.Context, r *Record) (*Stored, error) {
 		o, err = s.Bytes.Open(ctx, r.Bytes)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		// Deleted just now, or lost: only another look at the record can tell.
-		if _, again := s.find(ctx, audit.Principal{UserID: r.UserID}, r.ID); again != nil {
-			return nil, again
+		// Deleted or renewed just now, or lost: only another look at the record can tell.
+		again, missing := s.find(ctx, audit.Principal{UserID: r.UserID}, r.ID)
+		if missing != nil {
+			return nil, missing
+		}
+		if again.Bytes != r.Bytes {
+			return s.Open(ctx, audit.Principal{UserID: r.UserID}, r.ID)
 		}
 	}
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrDamaged) {
@@ -274,6 +278,9 @@ func (s *Service) Patch(ctx context.Context, who audit.Principal, id string, c C
 			i.Parent = strings.ToLower(*c.Parent)
 		}
 		if c.Temporary != nil && *c.Temporary != i.Temporary() {
+			if *c.Temporary && i.Retained(s.Now()) {
+				return retained(i)
+			}
 			if *c.Temporary {
 				i.Expires = s.Now().Add(s.Rules.withDefaults().TemporaryLife)
 			} else {
@@ -317,7 +324,7 @@ func (s *Service) change(ctx context.Context, who audit.Principal, id string, do
 	})
 }
 
-// Delete ends a document of who. The fault is object_not_found.
+// Delete ends a document of who. Faults: object_not_found; invalid_object_state while it is retained.
 func (s *Service) Delete(ctx context.Context, who audit.Principal, id string) error {
 	id, ok := identifier(id)
 	if !ok {
@@ -328,7 +335,13 @@ func (s *Service) Delete(ctx context.Context, who audit.Principal, id string) er
 		return err
 	}
 	if !removed {
-		return notFound()
+		r, err := s.find(ctx, who, id)
+		if err == nil && r.Retained(s.Now()) {
+			err = retained(&r.Info)
+		} else if err == nil {
+			err = notFound()
+		}
+		return err
 	}
 	// It is deleted for all users. Its bytes are removed now or by the next sweep.
 	_, _ = s.erase(context.WithoutCancel(ctx), gone)

@@ -99,6 +99,7 @@ const (
 	FormUpload      Form = "upload"      // our own interface for files, of the command line
 	FormPage        Form = "page"        // the pages of the service
 	FormChange      Form = "change"      // changes of the account
+	FormService     Form = "service"     // none: the service itself, in the background
 )
 
 // startsAlone lists the forms whose operations are carried out as soon as they are confirmed. A client of

@@ -46,6 +46,7 @@ var suite = []struct {
 	{"Requests", testRequests},
 	{"Prepared", testPrepared},
 	{"Documents", testDocuments},
+	{"Retention", testRetention},
 	{"Operations", testOperations},
 	{"Answers", testAnswers},
 	{"Contacts", testContacts},
