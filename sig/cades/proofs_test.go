@@ -21,14 +21,20 @@ func (w *world) brief(t testing.TB, name string) *sigtest.Party {
 	return w.sub.Issue(t, w.signer.Suite, name, func(c *x509gost.Template) { c.NotBefore, c.NotAfter = sigtest.Time, sigtest.Time.AddDate(0, 1, 0) })
 }
 
-// A time stamp of a countersignature proves that the signature under it existed, also if the countersigner is not trusted. Without it
-// the certificate that has ended decides, and so it does if the countersignature is changed.
+// A time stamp of a countersignature proves that the signature under it existed. Without it the certificate
+// that has ended decides, and so it does if the countersignature is changed, or its signer is not trusted: a key for an old value
+// that was stamped can be computed.
 func TestCountersignatureProves(t *testing.T) {
 	w := newWorld(t, suite.GOST2012x256)
 	signer, later := w.brief(t, "Signer"), sigtest.Time.AddDate(0, 6, 0)
 	message := w.make(t, signer, "BES", &sig.Job{Document: sigtest.Document(text)})
 	if r := checked(t, message, nil, later, w.root); r.Verdict() != sig.Indeterminate || r.Conclusion().Sub != sig.OutOfBoundsNoPOE {
 		t.Fatalf("without a proof: %+v", r.Conclusion())
+	}
+	other := *w
+	other.signer = sigtest.Root(t, suite.GOST2012x512).Signer(t, suite.GOST2012x256, "Other")
+	if r := checked(t, other.make(t, other.signer, "T", add("Countersign", message, nil, nil)), nil, later, w.root); !r.Signatures[0].BestTime.Equal(later) {
+		t.Errorf("a countersigner without trust proves %s", r.Signatures[0].BestTime)
 	}
 	for _, level := range []string{"BES", "T"} {
 		over := w.make(t, w.signer, level, add("Countersign", message, nil, nil))

@@ -395,10 +395,12 @@ func (v *verifier) countersigners(ctx context.Context, target *cms.SignerInfo, o
 	return out
 }
 
-// stampedBy returns the time at which a time stamp of a countersignature proves that the signature under it existed. It
-// needs no trust in the countersigner: the digest in the countersignature is enough.
+// stampedBy returns the time at which a time stamp of a countersignature proves that the signature under it existed. The
+// countersigner must be trusted: the time stamp is over a value, and for an old value and any new digest a key can be
+// computed under which the value is a signature of the digest. An authority certifies no such key, because its owner
+// cannot sign anything else with it.
 func stampedBy(c *sig.Signature) (at time.Time, proven bool) {
-	if !c.Holds() {
+	if c.Own() != sig.Passed {
 		return at, false
 	}
 	for _, ts := range c.TimeStamps {

@@ -13,7 +13,7 @@ import (
 )
 
 // A later signature covers the earlier one, so its time stamp proves that the earlier one existed: the certificate of the
-// earlier signer may end. A later signature that does not hold proves nothing.
+// earlier signer may end. A later signature that does not hold, or whose signer is not trusted, proves nothing.
 func TestLaterSignatureProves(t *testing.T) {
 	su := suite.GOST2012x256
 	root := sigtest.Root(t, su)
@@ -32,6 +32,10 @@ func TestLaterSignatureProves(t *testing.T) {
 	r := verifiedAt(t, data, later, root)
 	if !r.Passed() || !r.Signatures[0].BestTime.Equal(r.Signatures[1].TimeStamps[0].Time) || r.Signatures[0].Level != "BES" && r.Signatures[0].Level != "CMS" {
 		t.Errorf("level %s, best time %s: %s", r.Signatures[0].Level, r.Signatures[0].BestTime, say(r))
+	}
+	other := sigtest.Root(t, suite.GOST2012x512).Signer(t, su, "Other")
+	if r := verifiedAt(t, sign(first, other, "CAdEST"), later, root); !r.Signatures[0].BestTime.Equal(later) {
+		t.Errorf("a signer without trust proves %s", r.Signatures[0].BestTime)
 	}
 	at := bytes.LastIndex(data, []byte("/Contents"))
 	for at += len("/Contents <"); data[at] != '<'; at-- {

@@ -479,7 +479,9 @@ func (v *verifier) judge(s *signature) sig.Signature {
 		v.stamped(s, &out)
 		return out
 	}
-	if out.Holds() { // what it covers existed when it was stamped, also if its signer is not trusted
+	// What it covers existed when its value was stamped. Its signer must be trusted: for an old value and any new digest a key
+	// can be computed under which the value is a signature of the digest, but no authority certifies it.
+	if out.Own() == sig.Passed {
 		for _, ts := range out.TimeStamps {
 			if ts.Passed() && ts.Time.Before(v.signed) {
 				v.signed = ts.Time
