@@ -107,7 +107,7 @@ func (w *WebPush) parse(address string) (*url.URL, error) {
 		err = errors.New("want https")
 	}
 	if err != nil {
-		return nil, fault.New(fault.InvalidParameters, "address: "+err.Error()).With(err)
+		return nil, fault.New(fault.InvalidParameters, "endpoint: "+err.Error()+"; a push service has an https address on the public internet, or in messages.push.web.allow_networks").With(err)
 	}
 	return u, nil
 }

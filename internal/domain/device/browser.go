@@ -38,6 +38,7 @@ const OSTypeBrowser = 4
 const (
 	maxBrowsers       = 10   // of one user
 	maxBrowserAddress = 2048 // bytes
+	browserKeySize    = 65   // bytes; RFC 8291, 3.1
 	browserSecretSize = 16   // bytes; RFC 8291, 3.2
 )
 
@@ -183,17 +184,25 @@ func (s *Browsers) List(ctx context.Context, who audit.Principal, userID string)
 // removed from the contacts is there again. Faults: invalid_parameters for an address or keys that are not
 // valid; wrong_operation for a user who has too many.
 func (s *Browsers) Add(ctx context.Context, who audit.Principal, o BrowserOrder) error {
-	if len(o.Address) > maxBrowserAddress || !printable(o.Address) {
-		return fault.Newf(fault.InvalidParameters, "address: want up to %d bytes without control characters", maxBrowserAddress)
+	switch {
+	case o.Address == "":
+		return fault.New(fault.InvalidParameters, "endpoint: missing, want endpoint of the PushSubscription of the browser, such as https://push.example/send/1")
+	case len(o.Address) > maxBrowserAddress:
+		return fault.Newf(fault.InvalidParameters, "endpoint: has %d bytes, want at most %d: endpoint of the PushSubscription of the browser", len(o.Address), maxBrowserAddress)
+	case !printable(o.Address):
+		return fault.New(fault.InvalidParameters, "endpoint: has control characters, want endpoint of the PushSubscription of the browser, as it is")
 	}
 	if err := s.deps.Check(o.Address); err != nil {
 		return err
 	}
-	if _, err := ecdh.P256().NewPublicKey(o.Public); err != nil {
-		return fault.New(fault.InvalidParameters, "p256dh: want a point of the curve P-256, uncompressed").With(err)
+	if n := len(o.Public); n != browserKeySize {
+		return fault.Newf(fault.InvalidParameters, "p256dh: has %d bytes, want %d: getKey('p256dh') of the PushSubscription of the browser, in Base64url", n, browserKeySize)
 	}
-	if len(o.Secret) != browserSecretSize {
-		return fault.Newf(fault.InvalidParameters, "auth: want %d bytes", browserSecretSize)
+	if _, err := ecdh.P256().NewPublicKey(o.Public); err != nil {
+		return fault.New(fault.InvalidParameters, "p256dh: is no uncompressed point of the curve P-256, want getKey('p256dh') of the PushSubscription of the browser, in Base64url").With(err)
+	}
+	if n := len(o.Secret); n != browserSecretSize {
+		return fault.Newf(fault.InvalidParameters, "auth: has %d bytes, want %d: getKey('auth') of the PushSubscription of the browser, in Base64url", n, browserSecretSize)
 	}
 	name := notify.OneLine(o.Name)
 	if name == "" || len([]rune(name)) > maxName {

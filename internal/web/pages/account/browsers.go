@@ -60,7 +60,7 @@ func (a *API) addBrowser(ctx context.Context, r struct {
 	}{{"p256dh", &o.Public}, {"auth", &o.Secret}} {
 		value, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(r.Body.Get(field.name), "="))
 		if err != nil {
-			return rest.Redirect{}, fault.New(fault.InvalidParameters, field.name+": want Base64url")
+			return rest.Redirect{}, fault.Newf(fault.InvalidParameters, "%s: is no Base64url, want getKey('%s') of the PushSubscription of the browser, encoded so", field.name, field.name)
 		}
 		*field.to = value
 	}

@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
+	"html"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -82,16 +83,21 @@ func TestBrowsers(t *testing.T) {
 	ours := b.Find(page, browserKey)[1]
 
 	// What no browser says is refused.
-	for name, change := range map[string]func(f url.Values){
-		"an inner address": func(f url.Values) { f.Set("endpoint", "https://10.1.2.3/x") }, "a link-local address": func(f url.Values) { f.Set("endpoint", "https://169.254.169.254/x") },
-		"plain HTTP": func(f url.Values) { f.Set("endpoint", "http://push.example/x") }, "no address": func(f url.Values) { f.Del("endpoint") },
-		"no point": func(f url.Values) { f.Set("p256dh", text(make([]byte, 65))) }, "a short point": func(f url.Values) { f.Set("p256dh", text([]byte{4})) },
-		"no Base64": func(f url.Values) { f.Set("p256dh", "!") }, "a long secret": func(f url.Values) { f.Set("auth", text(make([]byte, 17))) },
+	for _, c := range []struct{ name, field, value, said string }{
+		{"an inner address", "endpoint", "https://10.1.2.3/x", "endpoint: it is not an address of the public internet, and no exception is configured for it; a push service has an https address"},
+		{"a link-local address", "endpoint", "https://169.254.169.254/x", "messages.push.web.allow_networks"},
+		{"plain HTTP", "endpoint", "http://push.example/x", "endpoint: want https"},
+		{"no address", "endpoint", "", "endpoint: missing, want endpoint of the PushSubscription"},
+		{"a long address", "endpoint", "https://push.example/" + strings.Repeat("a", 3000), "endpoint: has 3021 bytes, want at most 2048"},
+		{"no point", "p256dh", text(make([]byte, 65)), "p256dh: is no uncompressed point of the curve P-256, want getKey"},
+		{"a short point", "p256dh", text([]byte{4}), "p256dh: has 1 bytes, want 65"},
+		{"no Base64", "p256dh", "!", "p256dh: is no Base64url, want getKey"},
+		{"a long secret", "auth", text(make([]byte, 17)), "auth: has 17 bytes, want 16"},
 	} {
 		f := form()
-		change(f)
-		if page := b.Post("/devices/do/browser-add", f); page.Status != 400 {
-			t.Errorf("%s: %d\n%s", name, page.Status, page.Text)
+		f.Set(c.field, c.value)
+		if page := b.Post("/devices/do/browser-add", f); page.Status != 400 || !strings.Contains(html.UnescapeString(page.Text), c.said) {
+			t.Errorf("%s: %d, want %q\n%s", c.name, page.Status, c.said, page.Text)
 		}
 	}
 	page = b.Shows(b.Post("/devices/do/browser-add", form()), "Notifications of this browser are on.", "Chrome, Android")
