@@ -106,7 +106,7 @@ func (m *cardMaker) sheet() (list []stamp.Entry) {
 	heading := func(text string) { list = append(list, stamp.Entry{Kind: stamp.Heading, Text: text}) }
 	fact := func(label, text string) {
 		if text != "" {
-			list = append(list, stamp.Entry{Kind: stamp.Fact, Label: label, Text: text})
+			list = append(list, stamp.Entry{Kind: stamp.Fact, Label: label, Text: stamp.Explained(text, m.card.Language)})
 		}
 	}
 	list = append(list, stamp.Entry{Kind: stamp.Title, Text: w.title})

@@ -98,7 +98,7 @@ func markOf(r *Request, s *settings, f *form) *mark {
 			dates += "–" + to
 		}
 		m := &mark{form: f}
-		owner := paragraph{text: oneLine(r.Signer), style: f.style(true, dark), aside: oneLine(dates), asideStyle: f.style(false, dark)}
+		owner := paragraph{text: oneLine(Explained(r.Signer, "")), style: f.style(true, dark), aside: oneLine(dates), asideStyle: f.style(false, dark)}
 		certificate := paragraph{label: []rune("Сертификат "), text: oneLine(r.Serial), labelStyle: f.style(false, pale), style: f.style(false, dark)}
 		certificate.tab = measure(certificate.label, certificate.labelStyle)
 		list := []paragraph{owner}
@@ -159,7 +159,7 @@ func (f *form) rows(rows []row) []paragraph {
 	list := make([]paragraph, 0, len(rows))
 	for _, r := range rows {
 		list = append(list, paragraph{
-			label: []rune(r.label), labelStyle: f.style(false, pale), text: oneLine(r.value), style: f.style(r.bold, dark), tab: f.tab,
+			label: []rune(r.label), labelStyle: f.style(false, pale), text: oneLine(Explained(r.value, "")), style: f.style(r.bold, dark), tab: f.tab,
 		})
 	}
 	return list

@@ -47,7 +47,7 @@ func TestMark(t *testing.T) {
 			file := document(a4, render(t, r.with(object{"Mark": form}), a4))
 			v.Check(file)
 			said := letters(v.Text(file))
-			owner := string(oneLine(owner))
+			owner := string(oneLine(Explained(owner, "")))
 			if want != "" {
 				// Without the time a mark with a long name has what it must have.
 				want := letters(fmt.Sprintf(want, r.Serial, owner))
@@ -64,6 +64,28 @@ func TestMark(t *testing.T) {
 			if rest := strings.ReplaceAll(said, "01.02.2025–01.02.2026", ""); !strings.Contains(rest, letters(owner)) {
 				t.Errorf("%s, compact: %q has no %q", name, rest, owner)
 			}
+		}
+	}
+}
+
+// TestExplained: a mark says which letters its faces lack, and only those.
+func TestExplained(t *testing.T) {
+	for text, want := range map[string][2]string{
+		"Иванова Мария":                    {"", ""},
+		"Әлия Ғұмарқызы Өңірбек Үміт Һ":    {"", ""},
+		"Ґалаґан Їжакевич Јовановић Ђорђе": {"", ""},
+		"Łukasz Żółć Nguyễn Văn Đức İpek":  {"", ""},
+		"Νίκος Παπαδόπουλος, מרים בת דוד":  {"", ""},
+		"😀 №":                 {"", ""},
+		"محمد بن سلمان":       {" [буквы арабские]", " [Arabic letters]"},
+		"王小明 (Wang Xiaoming)": {" [буквы китайские]", " [Chinese letters]"},
+		"გიორგი ბერიძე":       {" [буквы грузинские]", " [Georgian letters]"},
+		"Արամ Խաչատրյան":      {" [буквы армянские]", " [Armenian letters]"},
+		"राहुल शर्मा, สมชาย ใจดี, 山田 たろう, 김민준": {" [буквы индийские, тайские, китайские, японские, корейские]", " [Devanagari, Thai, Chinese, Japanese, Korean letters]"},
+		"ᏣᎳᎩ": {" [буквы другие]", " [other letters]"},
+	} {
+		if ru, en := Explained(text, "ru"), Explained(text, "en"); ru != text+want[0] || en != text+want[1] {
+			t.Errorf("%q and %q, want %q with %q", ru, en, text, want)
 		}
 	}
 }
@@ -217,7 +239,7 @@ func TestPreview(t *testing.T) {
 			}
 		}
 	}
-	want := "ДОКУМЕНТ ПОДПИСАН|ЭЛЕКТРОННОЙ ПОДПИСЬЮ|Сертификат:|01D9A2C7F4B8E35000A1B2C3D4E5F601|Владелец:|Иванова <&> םירמ □|Действителен:|с 01.02.2025 по 01.02.2026|Подписано:|04.03.2025 11:05 UTC"
+	want := "ДОКУМЕНТ ПОДПИСАН|ЭЛЕКТРОННОЙ ПОДПИСЬЮ|Сертификат:|01D9A2C7F4B8E35000A1B2C3D4E5F601|Владелец:|Иванова <&> םירמ □ [буквы китайские]|Действителен:|с 01.02.2025 по 01.02.2026|Подписано:|04.03.2025 11:05 UTC"
 	if got := strings.Join(said, "|"); got != want || images != 1 {
 		t.Errorf("%d images, %s", images, got)
 	}
