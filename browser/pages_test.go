@@ -206,7 +206,7 @@ var rows = []row{
 		b.press(`#answer button`)
 		b.wait(`.error`)
 	}},
-	{name: "sign-in-step-device", path: "/sign-in", do: func(b *tab) {
+	{name: "sign-in-step-device", path: "/sign-in", scripts: true, do: func(b *tab) {
 		b.fillSignIn(b.people.handy, tamgatest.Password)
 		b.press(`button[name=choice][value^=m]`)
 		b.wait(`.number`)

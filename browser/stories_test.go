@@ -84,6 +84,31 @@ func TestManyFiles(t *testing.T) {
 	b.see("199 documents are signed")
 }
 
+// TestLargePDF drops a PDF of 20 MB: its first page is drawn in the list of files. The test prints how long that takes, with pdf.js
+// loaded; docs/performance.md has the goal.
+func TestLargePDF(t *testing.T) {
+	s := start(t)
+	b := s.tab(t, looks[0])
+	b.signIn("/sign", s.Dev.User.Login, s.Dev.User.Password)
+	value[bool](b, `(() => {
+		document.querySelector("input[name=file]").addEventListener("change", () => { document.dropped = performance.now(); }, {capture: true});
+		new MutationObserver(() => {
+			if (document.querySelector("[data-files] canvas.thumb")) document.drawn ??= performance.now();
+		}).observe(document.querySelector("[data-files]"), {childList: true, subtree: true});
+		return true;
+	})()`)
+	b.attach(`input[name=file]`, "large.pdf", string(tamgatest.PDFOfPages(20, 1<<20)))
+	b.until(`document.drawn !== undefined`)
+	if took := value[float64](b, `document.drawn - document.dropped`); took <= 0 {
+		t.Errorf("the page was drawn %.0f ms before the file was there", -took)
+	} else {
+		t.Logf("the first page of 20 MB is drawn after %.0f ms", took)
+	}
+	if drawn := value[bool](b, `new Uint32Array(document.querySelector("canvas.thumb").getContext("2d").getImageData(0, 0, 80, 104).data.buffer).some(p => p !== 0)`); !drawn {
+		t.Error("the picture of the page is empty")
+	}
+}
+
 // TestSignAgain types only the PIN again after a wrong one. It cannot send the form again when one of
 // its files is signed.
 func TestSignAgain(t *testing.T) {

@@ -9,22 +9,32 @@ import (
 	"io"
 	"math/rand/v2"
 	"regexp"
+	"strings"
 	"testing"
 )
 
 // PDFOf makes a document of one page and a stream, of about size bytes.
-func PDFOf(size int) []byte {
+func PDFOf(size int) []byte { return PDFOfPages(1, size) }
+
+// PDFOfPages makes a document of some pages, each of about size bytes.
+func PDFOfPages(pages, size int) []byte {
 	var b bytes.Buffer
 	var at []int
 	object := func(text string) {
 		at = append(at, b.Len())
 		fmt.Fprintf(&b, "%d 0 obj\n%s\nendobj\n", len(at), text)
 	}
+	var kids []string
+	for i := range pages {
+		kids = append(kids, fmt.Sprintf("%d 0 R", 3+2*i))
+	}
 	b.WriteString("%PDF-1.7\n%\xe2\xe3\xcf\xd3\n")
 	object("<</Type/Catalog/Pages 2 0 R>>")
-	object("<</Type/Pages/Kids[3 0 R]/Count 1>>")
-	object("<</Type/Page/Parent 2 0 R/MediaBox[0 0 595 842]/Contents 4 0 R/Resources<<>>>>")
-	object(fmt.Sprintf("<</Length %d>>stream\n%s\nendstream", size, bytes.Repeat([]byte(" "), size)))
+	object(fmt.Sprintf("<</Type/Pages/Kids[%s]/Count %d>>", strings.Join(kids, " "), pages))
+	for i := range pages {
+		object(fmt.Sprintf("<</Type/Page/Parent 2 0 R/MediaBox[0 0 595 842]/Contents %d 0 R/Resources<<>>>>", 4+2*i))
+		object(fmt.Sprintf("<</Length %d>>stream\n%s\nendstream", size, bytes.Repeat([]byte(" "), size)))
+	}
 	start := b.Len()
 	fmt.Fprintf(&b, "xref\n0 %d\n0000000000 65535 f \n", len(at)+1)
 	for _, n := range at {

@@ -239,6 +239,7 @@ type stepView struct {
 	Reload                             string
 	Passkey                            string // options for the browser
 	Script                             template.JS
+	Next                               string // address of the page that waits for a device
 	Code, Waiting, Again               bool
 	Boxes                              bool // the code has as many digits as the field has boxes
 	Choices                            []choiceView
@@ -316,7 +317,8 @@ func (a *API) stepPage(ctx context.Context, s *stepping, p *confirm.Prompt, comp
 		if r.Number != "" {
 			view.Ask = view.OnDevice
 		}
-		view.Refresh = strconv.Itoa(refreshEvery) + ";url=" + a.issuer + stepPath + "?ticket=" + url.QueryEscape(s.ticket) + "&ui_locales=" + view.Language
+		view.Next = a.issuer + stepPath + "?ticket=" + url.QueryEscape(s.ticket) + "&ui_locales=" + view.Language
+		view.Refresh, view.Script = strconv.Itoa(refreshEvery)+";url="+view.Next, template.JS(againScript)
 	case confirm.ByPage(r.Method):
 		view.Passkey, view.Script = string(p.Request), template.JS(rest.PasskeyScript)
 	default:
@@ -336,10 +338,13 @@ func (a *API) stepPage(ctx context.Context, s *stepping, p *confirm.Prompt, comp
 	page, err := render(stepTemplate, view)
 	page.Policy = policyFor(a.issuer, s.pending.RedirectURI)
 	if view.Script != "" {
-		page.Policy += "; script-src " + passkeyHash
+		page.Policy += "; script-src " + rest.ContentHash(string(view.Script))
 	}
 	return page, err
 }
 
-// passkeyHash is the hash of the script of a page that asks for a passkey.
-var passkeyHash = rest.ContentHash(rest.PasskeyScript)
+// againScript loads a page that waits for a device again, while it is in sight. Without scripts a header of the page does.
+var againScript = fmt.Sprintf(`setInterval(() => {
+  if (!document.hidden) location.replace(document.querySelector("[data-next]").dataset.next)
+}, %d)
+`, 1000*refreshEvery)

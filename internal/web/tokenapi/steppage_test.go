@@ -231,7 +231,7 @@ func stepByDevice(t *testing.T, w *stepping) {
 	b, page := w.enter("pagedevice")
 	m := shownNumber.FindStringSubmatch(page)
 	again := w.Dev.IDPURL + "/oauth/step?ticket=" + ticketField.FindStringSubmatch(page)[1]
-	if m == nil || !strings.Contains(html.UnescapeString(page), `<meta http-equiv="refresh" content="5;url=`+again+`&ui_locales=en">`) {
+	if m == nil || !strings.Contains(html.UnescapeString(page), `<noscript><meta http-equiv="refresh" content="5;url=`+again+`&ui_locales=en"></noscript>`) || !strings.Contains(html.UnescapeString(page), `data-next="`+again+`&ui_locales=en"`) {
 		t.Fatalf("%s", page)
 	}
 	if response, text := b.send("GET", again, ""); response.StatusCode != 200 || !strings.Contains(text, m[1]) {

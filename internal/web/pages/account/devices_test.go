@@ -126,7 +126,7 @@ func TestDevices(t *testing.T) {
 	b.Shows(b.Post(at, form("finish", "yes")), "Done")
 	refused(other)
 	b.Shows(b.Post("/devices/do/contact-delete", form("contact", email)))
-	b.Shows(b.Get("/devices"), `<form method="post" action="/devices/do/app" class="stack near"><button class="btn primary">Add an app</button></form>`)
+	b.Shows(b.Get("/devices"), `<form method="post" action="/devices/do/app" class="stack near"><button class="btn">Add an app</button></form>`)
 	page = b.Shows(b.Post("/devices/do/app", nil), "Or type this key")
 	if !strings.Contains(page.Header.Get("Cache-Control"), "no-store") {
 		t.Errorf("a secret may be kept: %v", page.Header)
