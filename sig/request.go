@@ -19,6 +19,9 @@ type Request struct {
 	// Several reports that one signature may cover several documents (Job.Files). The format sets
 	// it. Otherwise ForJob refuses a job with Files.
 	Several bool
+	// Profiled reports that the format makes signatures of the named Profile. The format sets it. Otherwise ForJob refuses a
+	// job with a profile.
+	Profiled bool
 	// Own is what the format has read besides, for itself.
 	Own any
 
@@ -42,6 +45,9 @@ func (p Params) Request() *Request {
 }
 
 const tspAddress = "TSPAddress"
+
+// Profile is the parameter that names rules for what a signature holds.
+const Profile = "Profile"
 
 // Reader returns the reader of the parameters, for the format that made q.
 func (q *Request) Reader() *ParamReader { return q.reader }
@@ -67,6 +73,9 @@ func (q *Request) faultsFor(job *Job) []Fault {
 	faults := slices.Clone(q.reader.faults)
 	if !q.Several {
 		faults = append(faults, job.refuseFiles()...)
+	}
+	if name := q.reader.String(Profile); name != "" && !q.Profiled {
+		faults = append(faults, Fault{Key: Profile, Text: "is " + quote(name) + ", but signatures of this type have no profiles; leave it out, or make a CAdES signature"})
 	}
 	return faults
 }

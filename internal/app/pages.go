@@ -64,6 +64,11 @@ func (v *verifier) Verify(ctx context.Context, o *signing.VerifyOrder) ([]signin
 	return v.api.Verify(ctx, o)
 }
 
+// IsPower does not wait for a turn: it reads little.
+func (v *verifier) IsPower(ctx context.Context, content *signing.Intake) (bool, error) {
+	return v.verification.IsPower(ctx, content)
+}
+
 // Match implements sign.Verifier.
 func (v *verifier) Match(ctx context.Context, signatures [][]signing.SignatureReport, documents []*signing.Intake) (at []int, err error) {
 	err = v.api.InTurn(ctx, func(ctx context.Context) error {

@@ -23,6 +23,27 @@ var (
 	kinds = []sig.Choice{{Name: kindSign}, {Name: kindCosign}, {Name: kindCountersign}}
 )
 
+// profileOrder472 is the form of Order 472 of the ministry of digital development of 14.09.2020: a signature holds its
+// algorithms with their parameters, its time, the certificate of the signer, and those of all issuers. The first three are in each message
+// of this package. The root itself stays out, as always.
+const profileOrder472 = "Order472"
+
+var profiles = []sig.Choice{{Name: profileOrder472}}
+
+// wholePath adds the fault of a job whose certificates do not lead to a root.
+func wholePath(job *sig.Job, r *sig.ParamReader) {
+	last := job.Certificate
+	for _, c := range job.Chain {
+		if last.IsSelfIssued() {
+			break
+		}
+		last = c
+	}
+	if last != nil && !last.IsSelfIssued() {
+		r.Fault(sig.Profile, "is Order472, which needs the certificates of all issuers, but that of "+sig.Printable(last.Issuer.String(), 100, '?')+" is unknown; give it with the certificate of the signer")
+	}
+}
+
 // params are the values of the parameters.
 type params struct {
 	hash     bool      // Document, or the original of a message, is a hash value
@@ -31,6 +52,7 @@ type params struct {
 	address  string    // TSPAddress
 	kind     string    // CmsSignatureType
 	chain    bool      // include the issuers' certificates
+	whole    bool      // they must lead to a root
 	attrs    []cms.Attribute
 	position position // SignatureIndex
 }
@@ -46,6 +68,15 @@ func (*Format) Read(given sig.Params) *sig.Request {
 		// proves nothing.
 		chain: r.Bool("IncludeCertChain", true),
 		attrs: ownAttributes(r),
+	}
+	if r.Enum(sig.Profile, profiles, "") == profileOrder472 {
+		q.Profiled, p.whole = true, true
+		if !p.chain {
+			r.Fault("IncludeCertChain", "is False, but Profile=Order472 needs the certificates of the issuers; True expected")
+		}
+		p.chain = true
+	} else {
+		q.Profiled = r.Given(sig.Profile) // the fault of an unknown one is enough
 	}
 	q.Level = readLevel(r)
 	p.detached = r.Bool("IsDetached", p.hash)

@@ -13,7 +13,7 @@ import (
 
 // Prepare implements sig.Format. It reads the parameters Hash, IsDetached,
 // CADESType, CmsSignatureType, HashAlgorithm, TSPAddress, IncludeCertChain,
-// SignatureIndex and AuthenticatedAttributes.
+// SignatureIndex, AuthenticatedAttributes and Profile.
 func (f *Format) Prepare(ctx context.Context, job *sig.Job) (*sig.Prepared, error) {
 	return sig.Within(ctx, job.Document, func(ctx context.Context) (*sig.Prepared, error) { return f.prepare(ctx, job) })
 }
@@ -26,6 +26,9 @@ func (f *Format) prepare(ctx context.Context, job *sig.Job) (*sig.Prepared, erro
 	q, p := sig.ReadFor[params](f, job)
 	r := q.ForJob(job)
 	p.check(q, job, r, s)
+	if p.whole {
+		wholePath(job, r)
+	}
 	a := addition{contentType: cms.OIDData}
 	var message []byte
 	if p.kind == kindSign {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -78,12 +79,25 @@ func (p *loadedPowers) judge(ctx context.Context, r *sig.Report, checked time.Ti
 	return p.set.Judge(ctx, r, checked, p.rules)
 }
 
-// IsPower reports whether a file may be a power of attorney, by its beginning.
-func (v *Verification) IsPower(content *Intake) (bool, error) {
-	if v.Powers == nil || content.isEmpty() {
+// IsPower reports whether a file is a power of attorney that can be read.
+func (v *Verification) IsPower(ctx context.Context, content *Intake) (bool, error) {
+	if v.Powers == nil || content.isEmpty() || content.Size() > power.MaxSize {
 		return false, nil
 	}
-	return power.Is(content)
+	if is, err := power.Is(content); err != nil || !is {
+		return false, err
+	}
+	document := make([]byte, content.Size())
+	if n, err := content.ReadAt(document, 0); n < len(document) {
+		return false, fmt.Errorf("signing: reading a power of attorney: %w", err)
+	}
+	_, err := power.Read(v.bounded(ctx), document)
+	var wrong *power.Error
+	var refused *sig.ErrDocument
+	if errors.As(err, &wrong) || errors.As(err, &refused) {
+		return false, nil
+	}
+	return err == nil, translate(err)
 }
 
 // PowerCodes returns the codes in a text, which are separated by commas.

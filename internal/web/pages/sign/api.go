@@ -53,6 +53,8 @@ type Verifier interface {
 	Contained(ctx context.Context, kind string, content *signing.Intake) ([]signing.Contained, error)
 	// Match finds the documents of detached signatures by their digests; see [signing.Verification.Match].
 	Match(ctx context.Context, signatures [][]signing.SignatureReport, documents []*signing.Intake) ([]int, error)
+	// IsPower reports whether a file is a power of attorney.
+	IsPower(ctx context.Context, content *signing.Intake) (bool, error)
 	// Digest returns the digest of a document by Streebog-256.
 	Digest(ctx context.Context, document *signing.Intake) ([]byte, error)
 }

@@ -2,7 +2,13 @@
 
 package sign
 
-import "tamga/internal/domain/signing"
+import (
+	"slices"
+	"strings"
+
+	"tamga/internal/domain/signing"
+	"tamga/internal/web/pages/view"
+)
 
 // MandateJSON is the power of attorney by which a signer acts, as reports of commands and pages have it. A verdict is passed,
 // failed or indeterminate.
@@ -40,4 +46,28 @@ func MandateOf(m *signing.Mandate) *MandateJSON {
 		Codes: m.Codes, Words: m.Words, Joint: m.Joint,
 		Parts: Parts{m.Power.String(), m.Signer.String(), m.Rights.String(), m.Document.String()},
 	}
+}
+
+// maxGranted is how many granted powers a page names.
+const maxGranted = 10
+
+// power returns the power of attorney by which a signer acts in words, nothing without one.
+func (w speaker) power(m *signing.Mandate) (lines []string) {
+	if m == nil {
+		return nil
+	}
+	from, until := m.Days()
+	lines = append(lines, w.Text("power.number", view.Visible(m.Number), from, until))
+	lines = append(lines, w.Text("power.of", view.Visible(strings.Join(m.Principals, ", ")), view.Visible(m.Representative)))
+	for _, number := range m.Chain {
+		lines = append(lines, w.Text("power.passed_on", view.Visible(number)))
+	}
+	if granted := slices.Concat(m.Codes, m.Words); len(granted) > 0 {
+		if len(granted) > maxGranted {
+			granted = append(granted[:maxGranted:maxGranted], "...")
+		}
+		lines = append(lines, w.Text("power.grants", view.Visible(strings.Join(granted, ", "))))
+	}
+	short := func(v string) string { return w.Text("power.verdict." + v) }
+	return append(lines, w.Text("power.parts", short(m.Power.String()), short(m.Signer.String()), short(m.Rights.String()), short(m.Document.String())))
 }

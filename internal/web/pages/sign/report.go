@@ -168,6 +168,7 @@ func (a *API) print(w *view.Words, r *report) ([]byte, error) {
 		}
 		fact(w.Text("verify.kind_of"), strings.Join(filled(s.Kind, s.Level), ", "))
 		fact(w.Text("report.quality"), strings.Join(s.Qualified, ". "))
+		fact(w.Text("report.power"), strings.Join(s.Power, ". "))
 		fact(w.Text("verify.claimed"), w.When(s.ClaimedTime))
 		fact(w.Text("verify.stamped"), w.When(s.StampedTime))
 		fact(w.Text("verify.covers"), cmp.Or(w.Own(s.Covers), s.Covers))
@@ -286,6 +287,7 @@ func (r *report) json() ([]byte, error) {
 		StampedTime *time.Time   `json:"stamped_time,omitempty"`
 		Signer      *signer      `json:"signer,omitempty"`
 		Quality     *QualityJSON `json:"quality,omitempty"`
+		Power       *MandateJSON `json:"power,omitempty"`
 		Findings    []finding    `json:"findings"`
 	}
 	optional := func(t time.Time) *time.Time {
@@ -308,7 +310,7 @@ func (r *report) json() ([]byte, error) {
 	for _, s := range r.Signatures {
 		one := signature{
 			Number: s.Number, Verdict: s.Verdict, Level: s.Level, Algorithm: s.Algorithm, Covers: s.Covers,
-			ClaimedTime: optional(s.ClaimedTime), StampedTime: optional(s.StampedTime), Quality: QualityOf(s.Quality), Findings: []finding{},
+			ClaimedTime: optional(s.ClaimedTime), StampedTime: optional(s.StampedTime), Quality: QualityOf(s.Quality), Power: MandateOf(s.Mandate), Findings: []finding{},
 		}
 		if c := s.Signer; c != nil {
 			one.Signer = &signer{Subject: c.Subject, Issuer: c.Issuer, Serial: c.Serial, NotBefore: c.NotBefore, NotAfter: c.NotAfter, DER: c.DER}

@@ -153,6 +153,7 @@ type signatureResult struct {
 	Open      []string // what is not
 	Remarks   []string
 	Qualified []string      // what the list of accredited authorities says, the verdict first
+	Power     []string      // the power of attorney by which the signer acts, if one was given
 	Specifics []view.Option // label and value, for specialists
 	Exact     []exact
 }
@@ -288,7 +289,7 @@ func (w speaker) signature(s *signature) signatureResult {
 		}
 		out.Exact = append(out.Exact, exact{one.Code, text, one.Text})
 	}
-	out.Kind, out.Qualified = w.kind(s), w.quality(s.Quality)
+	out.Kind, out.Qualified, out.Power = w.kind(s), w.quality(s.Quality), w.power(s.Mandate)
 	out.Moments = w.moments(s, out.Row)
 	out.Chain = w.chain(s)
 	out.Known, out.Open = w.established(s)

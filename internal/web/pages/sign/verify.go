@@ -45,6 +45,7 @@ type sent struct {
 	content *signing.Intake
 	kind    string // type of signature, "" for a file without one
 	taken   bool   // it is the document of a signature
+	power   bool   // it is a power of attorney
 }
 
 // verify verifies the files of a form. A detached signature is verified with its document, wherever that was dropped.
@@ -134,6 +135,24 @@ func stemOf(name string) string {
 	return strings.TrimSuffix(name, ending)
 }
 
+// powersAmong returns the powers of attorney among files, with their signatures, nil unless there are others to verify by them. pairs
+// are documents by signature. It takes the powers away from what is verified.
+func powersAmong(files []sent, pairs map[int]int) (powers []signing.File, taken map[int]bool) {
+	taken = map[int]bool{}
+	for i := range files {
+		if at, paired := pairs[i]; files[i].power || paired && files[at].power {
+			taken[i] = true
+			powers = append(powers, signing.File{Name: files[i].name, Content: files[i].content})
+		}
+	}
+	for i := range files {
+		if !taken[i] && (files[i].kind != "" || !files[i].taken) {
+			return powers, taken
+		}
+	}
+	return nil, nil // the powers are what is verified
+}
+
 // verifyFiles verifies files and returns what was found, what needs attention first.
 func (a *API) verifyFiles(ctx context.Context, files []sent, password string) ([]*report, error) {
 	pairs, lone := map[int]int{}, map[int][]signing.SignatureReport{} // documents and descriptions by signature
@@ -146,10 +165,14 @@ func (a *API) verifyFiles(ctx context.Context, files []sent, password string) ([
 	}
 	found := map[int]*report{}
 	for i := range files {
+		var err error
+		if files[i].power, err = a.Verifier.IsPower(ctx, files[i].content); err != nil {
+			return nil, err
+		}
 		if _, paired := pairs[i]; paired || files[i].kind == "" {
 			continue
 		}
-		r, err := a.verifyOne(ctx, &files[i], nil, password)
+		r, err := a.verifyOne(ctx, &files[i], nil, nil, password)
 		if err != nil {
 			return nil, err
 		}
@@ -160,16 +183,21 @@ func (a *API) verifyFiles(ctx context.Context, files []sent, password string) ([
 	if err := a.pairByDigest(ctx, files, lone, pairs); err != nil {
 		return nil, err
 	}
+	powers, taken := powersAmong(files, pairs)
 	var list []*report
 	for i := range files {
 		f := &files[i]
 		r := found[i]
 		var err error
 		switch at, paired := pairs[i]; {
+		case taken[i]:
+			continue
 		case paired:
-			if r, err = a.verifyOne(ctx, f, &files[at], password); err == nil {
+			if r, err = a.verifyOne(ctx, f, &files[at], powers, password); err == nil {
 				r.document = at
 			}
+		case f.kind != "" && powers != nil:
+			r, err = a.verifyOne(ctx, f, nil, powers, password)
 		case f.kind == "" && f.taken:
 			continue
 		case f.content.Size() == 0:
@@ -234,9 +262,9 @@ func carry(content *signing.Intake) (string, error) {
 	return base64.StdEncoding.EncodeToString(data), err
 }
 
-// verifyOne verifies one file, with its document beside it or without one.
-func (a *API) verifyOne(ctx context.Context, f, document *sent, password string) (*report, error) {
-	order := &signing.VerifyOrder{Type: f.kind, Content: f.content, Password: password, Describe: document == nil, WithPath: true}
+// verifyOne verifies one file, with its document beside it or without one, and by powers of attorney if there are any.
+func (a *API) verifyOne(ctx context.Context, f, document *sent, powers []signing.File, password string) (*report, error) {
+	order := &signing.VerifyOrder{Type: f.kind, Content: f.content, Password: password, Describe: document == nil, WithPath: true, Powers: powers}
 	if document != nil {
 		order.Original = document.content
 	}
@@ -298,10 +326,10 @@ func (a *API) VerifyCopies(ctx context.Context, copies []view.Copy) (view.View, 
 		}
 		r := a.problem(&f, "none")
 		if f.kind != "" {
-			r, err = a.verifyOne(ctx, &f, nil, "")
+			r, err = a.verifyOne(ctx, &f, nil, nil, "")
 		}
 		if err == nil && r.needsDocument() && c.Original != nil {
-			r, err = a.verifyOne(ctx, &f, &sent{name: c.Document, content: c.Original}, "")
+			r, err = a.verifyOne(ctx, &f, &sent{name: c.Document, content: c.Original}, nil, "")
 		}
 		if err == nil && r.needsDocument() {
 			r.carry, err = carry(f.content)

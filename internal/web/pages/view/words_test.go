@@ -73,6 +73,7 @@ var families = []string{
 	"person.needs.",
 	"policy.kind.",
 	"print.",
+	"power.verdict.",
 	"quality.",
 	"protection.",
 	"reason.",
