@@ -63,6 +63,9 @@ func TestMetrics(t *testing.T) {
 		`tamga_user_certificates_ending{within="30d"} 0`,
 		`tamga_token_key_created_seconds 1`,
 		`tamga_trust_list_dated_seconds 0`,
+		`tamga_retained_documents{state="due"} 0`,
+		`tamga_renewals_delay_seconds 0`,
+		`tamga_renewals_total{outcome="renewed"} 0`,
 		`tamga_database_connections{state="most"} 9`,
 		`tamga_build_info{`,
 		`tamga_certificate_not_after_seconds{name="gost-root"}`,
@@ -169,6 +172,7 @@ var needed = []struct{ what, metric, rule string }{
 	{"ends of certificates of users", "tamga_user_certificates_ending", "TamgaUserCertificatesEnd"},
 	{"background tasks", `tamga_ready{part="task"}`, "TamgaTaskFails"},
 	{"backup", "tamga_backup_taken_seconds", "TamgaBackupOld"},
+	{"renewal of archive time stamps", "tamga_renewals_delay_seconds", "TamgaRenewalsLate"},
 	{"messages", "tamga_outbox_delay_seconds", "TamgaMessagesLate"},
 	{"release of a restored service", "tamga_closed", "TamgaClosed"},
 }

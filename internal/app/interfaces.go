@@ -33,7 +33,7 @@ func (m *serverMaker) interfaces() []surface {
 	return []surface{
 		{api: true, gate: m.signingGate(), Surface: openapi.Surface{Title: "Signing", Description: family, Prefix: c.SignServer, Routes: sign.Routes(), Docs: signapi.Docs}},
 		{api: true, gate: m.signingGate(), Surface: openapi.Surface{Title: "Cards", Description: family, Prefix: c.SignServer, Routes: sign.CardRoutes(), Docs: signapi.CardDocs}},
-		{api: true, gate: documentsGate(m.gate), Surface: openapi.Surface{Title: "Documents", Description: family, Prefix: c.DocumentStore, Routes: docapi.New(m.documents, int64(c.Documents.Upload)).Routes(), Docs: docapi.Docs}},
+		{api: true, gate: documentsGate(m.gate), Surface: openapi.Surface{Title: "Documents", Description: family, Prefix: c.DocumentStore, Routes: docapi.New(m.documents, m.retention, int64(c.Documents.Upload), m.DB.Now).Routes(), Docs: docapi.Docs}},
 		{gate: m.gate, Surface: openapi.Surface{Title: "Operations", Prefix: c.IDP, Routes: slices.Concat(m.operating.OperationRoutes(), signapi.ProofRoutes(m.Proofs())), Docs: signapi.Docs}},
 		{gate: m.gate, Surface: openapi.Surface{Title: "Tokens", Prefix: c.IDP, Routes: m.tokenAPI(m.server.clients, m.peers).Routes(), Docs: tokenapi.Docs}},
 		{gate: m.usersGate, Surface: openapi.Surface{Title: "User management", Prefix: c.IDP, Routes: m.userRoutes, Docs: umsapi.Docs}},

@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"tamga/internal/adapter/store"
+	"tamga/internal/domain/retention"
 	"tamga/internal/domain/vault"
 	"tamga/pki/suite"
 	"tamga/sig/budget"
@@ -66,6 +67,7 @@ type state struct {
 	ends    map[string]time.Time // ends of validity, by name
 	holders []vault.HolderState
 
+	renewals  retention.Figures
 	trustList time.Time // date of the list of authorities; zero: no list is stored
 }
 
@@ -89,7 +91,7 @@ var (
 
 // Describe implements prometheus.Collector.
 func (s *state) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{waitingDesc, oldestDesc, poolDesc, poolWaits, poolWaitTime, commitQueue, commitBatches, commitUnits, certificateEnd, userEnds, tokenKeyMade, backupTaken, trustListDated, holderReady, closedDesc, exportLag, exportDelay} {
+	for _, d := range []*prometheus.Desc{waitingDesc, oldestDesc, poolDesc, poolWaits, poolWaitTime, commitQueue, commitBatches, commitUnits, certificateEnd, userEnds, tokenKeyMade, backupTaken, trustListDated, holderReady, closedDesc, exportLag, exportDelay, renewalsDesc, renewalsDelay} {
 		out <- d
 	}
 }
@@ -161,6 +163,7 @@ func (s *state) Collect(out chan<- prometheus.Metric) {
 	}
 	gauge(oldestDesc, delay)
 	s.collectExport(gauge)
+	s.collectRenewals(gauge)
 	closed := 0.0
 	if s.figures.Closed {
 		closed = 1
@@ -185,6 +188,9 @@ func (s *state) read() {
 	if err != nil {
 		s.services.log.Warn("reading metrics from the database", "error", err)
 		return
+	}
+	if s.renewals, err = s.services.retentions(ctx); err != nil {
+		s.services.log.Warn("reading retentions for metrics", "error", err)
 	}
 	list, _, err := s.services.TrustList.Info(ctx)
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 	stored "tamga/internal/domain/document"
 	domain "tamga/internal/domain/encryption"
 	"tamga/internal/domain/operation"
+	"tamga/internal/domain/retention"
 	"tamga/internal/domain/signing"
 	"tamga/internal/web/pages"
 	"tamga/internal/web/pages/account"
@@ -108,10 +109,10 @@ func (b *Base) pageSettings(trial *pages.Trial) pages.Settings {
 }
 
 // newPages returns the pages for people. v may be nil.
-func (s *Services) newPages(trial *pages.Trial, signer *signing.Service, operations *signing.Operations, messages signapi.Encryption, documents *stored.Service, v *verifier, cards *cards, o operator.Deps, r reference.Deps) *pages.API {
+func (s *Services) newPages(trial *pages.Trial, signer *signing.Service, operations *signing.Operations, messages signapi.Encryption, documents *stored.Service, keeps *retention.Service, v *verifier, cards *cards, o operator.Deps, r reference.Deps) *pages.API {
 	d := pages.Deps{Identity: s.Identity, Sessions: s.Tokens, Sealer: s.ring, Now: s.DB.Now, Random: rand.Text, Log: s.log, Waits: s.waits, Operator: o, Reference: r}
 	d.Sign = sign.Deps{
-		Operations: operations, Forms: Formats(s.Config).Forms(), Certificates: s.Keys, Requests: s.Keys, PINs: s.Keys, Documents: documents, TSPServices: s.Policies.TSPServices,
+		Operations: operations, Forms: Formats(s.Config).Forms(), Certificates: s.Keys, Requests: s.Keys, PINs: s.Keys, Documents: documents, Retentions: keeps, TSPServices: s.Policies.TSPServices,
 		Marks: signer.Marks, MostSigned: int64(s.Config.Pages.Upload), Life: s.Config.Documents.TemporaryLife,
 	}
 	if v != nil {

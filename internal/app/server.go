@@ -252,9 +252,10 @@ func (m *serverMaker) mountPages(context.Context) error {
 	}
 	m.whole = rest.Front(m.mux, m.log, m.requests, m.tracer, &m.missing)
 	office := m.operatorServices(m.users, m.server.operations, m.version, m.storage.Storage.Ready)
+	office.Retentions = m.retention
 	office.Send = rest.Inner(m.whole)
 	described := reference.Deps{Description: m.description, Trials: reference.Trials{Send: office.Send, Devices: ofDevices(m.surfaces)}}
-	api := m.newPages(m.trial, m.signer, m.server.operations, m.operating.Encryption, m.documents, m.svs, m.cards(), office, described)
+	api := m.newPages(m.trial, m.signer, m.server.operations, m.operating.Encryption, m.documents, m.retention, m.svs, m.cards(), office, described)
 	routes := mountPages(m.mux, &m.missing, api, pagesGate(m.usersGate, m.userRoutes))
 	m.server.audited = append(m.server.audited, auditedNames(routes)...)
 	return nil

@@ -56,6 +56,14 @@ func (i *Info) Temporary() bool { return !i.Expires.IsZero() }
 // Retained reports whether the owner cannot remove the document at a time.
 func (i *Info) Retained(now time.Time) bool { return i.KeepUntil.After(now) }
 
+// KeptLast returns the last moment at which the document is retained; zero: it is not.
+func (i *Info) KeptLast() time.Time {
+	if i.KeepUntil.IsZero() {
+		return i.KeepUntil
+	}
+	return i.KeepUntil.Add(-time.Millisecond)
+}
+
 // Description is what a client says about a document.
 type Description struct {
 	Name      string

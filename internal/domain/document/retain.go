@@ -15,7 +15,7 @@ import (
 // retained is the fault of a document that its owner may not remove yet.
 func retained(i *Info) error {
 	return fault.Newf(fault.InvalidObjectState, "the document has a retention until %s and cannot be removed before; end the retention first, or ask an operator to",
-		i.KeepUntil.UTC().Format(time.DateOnly))
+		i.KeptLast().UTC().Format(time.DateOnly))
 }
 
 // Retain keeps a document of who until a time: its owner cannot remove it before, and it does not expire. The zero time ends

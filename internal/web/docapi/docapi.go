@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/document"
@@ -47,15 +48,19 @@ type Store interface {
 // API serves a store.
 type API struct {
 	store  Store
+	keeps  Retentions
 	upload int64
+	now    func() time.Time
 }
 
 // New returns the API. upload bounds the body of an upload, in bytes.
-func New(s Store, upload int64) *API { return &API{s, upload} }
+func New(s Store, keeps Retentions, upload int64, now func() time.Time) *API {
+	return &API{s, keeps, upload, now}
+}
 
 // Routes returns the operations of this surface, below {docstore}/api.
 func (a *API) Routes() []rest.Route {
-	return []rest.Route{
+	return append([]rest.Route{
 		rest.HandleDocuments("POST /documents", "UploadDocument", rest.SignedIn, a.store.NewIntake, a.put).AtMost(a.upload),
 		rest.HandleDocuments("POST /documents/pack", "UploadDocuments", rest.SignedIn, a.store.NewIntake, a.pack).AtMost(a.upload),
 		rest.HandleDocuments("POST /documents/multipartpack", "UploadDocumentParts", rest.SignedIn, a.store.NewIntake, a.parts).AtMost(a.upload),
@@ -68,7 +73,7 @@ func (a *API) Routes() []rest.Route {
 		rest.HandleDocuments("PATCH /documents/{id}", "ChangeDocument", rest.SignedIn, a.store.NewIntake, a.change),
 		rest.Handle("POST /documents/{id}/link", "LinkDocument", rest.SignedIn, a.link),
 		rest.Handle("DELETE /documents/{id}", "DeleteDocument", rest.SignedIn, a.remove),
-	}
+	}, a.retentionRoutes()...)
 }
 
 // uploadInfo is the description of a document from a client. It has two spellings for the

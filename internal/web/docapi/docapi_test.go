@@ -32,6 +32,58 @@ import (
 	"tamga/internal/tamgatest"
 )
 
+// TestRetention keeps a signed document by every call, as clients do.
+func TestRetention(t *testing.T) {
+	t.Parallel()
+	server := tamgatest.Start(t)
+	d := tamgatest.Documents(server, server.Token())
+	other := tamgatest.Documents(server, server.TokenOf(server.Dev.Operator.Login, server.Dev.Operator.Password))
+	text := d.Put([]byte("a text"), map[string]any{"FileName": "a.txt"})
+	signed := server.Signed("POST", "/api/documents", server.Token(), tamgatest.Request([]byte("a text"), "CAdES", server.Cert("ecdsa-p256", false).ID, tamgatest.Parameters{"CADESType": "BES", "IsDetached": "False"}))
+	id := d.Put(signed, map[string]any{"FileName": "a.sig", "IsTemporary": "True"})
+	path := "/" + id + "/retention"
+	until := time.Now().UTC().AddDate(10, 0, 0)
+	body := map[string]any{"Until": until.Format(time.DateOnly)}
+	d.Refuse(404, "object_not_found", "GET", path, nil)
+	d.Refuse(404, "object_not_found", "DELETE", path, nil)
+	other.Refuse(404, "object_not_found", "PUT", path, body)
+	d.Refuse(400, "invalid_content", "PUT", "/"+text+"/retention", body)
+	d.Refuse(400, "invalid_parameters", "PUT", path, map[string]any{"Until": "tomorrow"})
+	d.Refuse(400, "invalid_parameters", "PUT", path, map[string]any{"Until": "2020-01-01"})
+	var r struct {
+		DocumentID            string `json:"DocumentId"`
+		Name, SetBy, Failure  string
+		Until, RenewAt, TryAt int64
+		Due, Refused          bool
+	}
+	day := time.Date(until.Year(), until.Month(), until.Day()+1, 0, 0, 0, 0, time.UTC)
+	for _, method := range []string{"PUT", "GET"} {
+		in := any(body)
+		if method == "GET" {
+			in = nil
+		}
+		d.Get(method, path, in, &r)
+		if r.DocumentID != id || r.Name != "a.sig" || r.SetBy != "owner" || r.Until != day.Unix() || !r.Due || r.TryAt != r.RenewAt || r.Refused {
+			t.Errorf("%s: %+v", method, r)
+		}
+	}
+	var info docInfo
+	if d.Get("GET", "/"+id+"/info", nil, &info); info.IsTemporary {
+		t.Error("a document that is kept is temporary")
+	}
+	d.Refuse(400, "invalid_object_state", "DELETE", "/"+id, nil)
+	d.Refuse(400, "invalid_object_state", "PATCH", "/"+id, map[string]any{"IsTemporary": true})
+	for query, want := range map[string]int{"": 1, "?Due=true": 1, "?After=" + id: 0} {
+		var list []map[string]any
+		if d.Get("GET", "/retentions"+query, nil, &list); len(list) != want {
+			t.Errorf("%q: %v", query, list)
+		}
+	}
+	other.Refuse(404, "object_not_found", "DELETE", path, nil)
+	d.Get("DELETE", path, nil, nil)
+	d.Get("DELETE", "/"+id, nil, nil)
+}
+
 type docInfo struct {
 	ID               string `json:"Id"`
 	UserID           string `json:"UserId"`

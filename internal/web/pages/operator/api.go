@@ -57,6 +57,8 @@ type Deps struct {
 	Log          AuditLog
 	Turns        user.Turns // of long searches of the log
 	Installation func(ctx context.Context) (Installation, error)
+	// Retentions keep documents of users for a time.
+	Retentions Retentions
 	// Sources returns the outside services that this process has asked, as they answered last.
 	Sources func() []SourceState
 	// CheckTSP requests a time stamp from a registered service and checks it.

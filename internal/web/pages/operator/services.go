@@ -59,7 +59,11 @@ func (a *API) services(ctx context.Context, r struct {
 	if err != nil {
 		return view.View{}, err
 	}
-	return a.office(ctx, "sections", "services.title", r.Done, sections{Tables: []table{t, a.sources(w), own, lists}}), nil
+	renewals, err := a.renewals(ctx, may)
+	if err != nil {
+		return view.View{}, err
+	}
+	return a.office(ctx, "sections", "services.title", r.Done, sections{Tables: []table{t, a.sources(w), renewals, own, lists}}), nil
 }
 
 // revocationLists shows the newest lists of the built-in authorities.
@@ -123,6 +127,7 @@ func (a *API) serviceCommands() []command {
 			rest.Concerning(ctx, o.Of)
 			return nil, policies.RemoveTSPService(ctx, o.Of)
 		}},
+		a.endRetention(),
 		{name: "providers-check", adds: true, operation: "CheckProviders", effects: does(effect.None), do: func(ctx context.Context, _ *object, _ rest.Form) (*made, error) {
 			facts, err := a.CheckProviders(ctx)
 			return &made{Facts: facts, Note: "services.reached"}, err

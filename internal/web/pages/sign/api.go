@@ -80,6 +80,7 @@ type Deps struct {
 	Certificates view.Certificates
 	Requests     view.Requests
 	Documents    Documents
+	Retentions   Retentions
 	PINs         view.PINs
 	// TSPServices are the time-stamp services that may be used.
 	TSPServices func(ctx context.Context) ([]policy.TSPService, error)

@@ -16,12 +16,12 @@ import (
 )
 
 func (a *API) documentRoutes() []rest.Route {
-	return []rest.Route{
+	return append(a.retentionRoutes(),
 		view.Handle("GET /documents", "DocumentsPage", rest.SignedIn, a.documentsPage),
 		view.Handle("GET /documents/{id}", "DocumentPage", rest.SignedIn, a.documentPage),
 		rest.Handle("POST /documents/{id}/do/keep", "KeepDocumentByPage", rest.SignedIn, a.keepDocument).Answering(rest.Redirect{}),
 		rest.Handle("POST /documents/{id}/do/delete", "DeleteDocumentByPage", rest.SignedIn, a.deleteDocument).Answering(rest.Redirect{}),
-	}
+	)
 }
 
 // documentsOfPage is how many documents a page lists.
@@ -68,6 +68,8 @@ func positionOf(text string) (document.Position, error) {
 type documentView struct {
 	document.Info
 	Digest string
+	Kept   *keptDocument  // nil: it has no retention
+	Today  string         // the first day of a retention
 	From   *document.Info // what it was made from; nil: nothing, or not stored any more
 }
 
@@ -88,6 +90,14 @@ func (a *API) documentPage(ctx context.Context, r struct {
 		} else if !fault.Is(err, fault.NotFound) {
 			return view.View{}, err
 		}
+	}
+	v.Today = a.Now().In(view.VisitorOf(ctx).Words.Location()).Format(time.DateOnly)
+	kept, err := a.Retentions.Of(ctx, who, info.ID)
+	if err == nil {
+		k := a.keptOf(ctx, kept)
+		v.Kept = &k
+	} else if !fault.Is(err, fault.NotFound) {
+		return view.View{}, err
 	}
 	return view.View{Template: "sign/document", Title: "documents.one", Content: &v}, nil
 }

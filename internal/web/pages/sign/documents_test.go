@@ -7,13 +7,48 @@ import (
 	"fmt"
 	"io"
 	"mime/multipart"
+	"net/url"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"tamga/internal/tamgatest"
 	"tamga/internal/tamgatest/pagetest"
 )
+
+// TestKeptDocuments keeps a signed document, page by page, and has an operator end the retention of another one.
+func TestKeptDocuments(t *testing.T) {
+	s := tamgatest.Start(t)
+	b := pagetest.New(t, s)
+	b.SignIn("/documents", s.Dev.User.Login, s.Dev.User.Password)
+	b.Shows(b.Get("/documents/kept"), "No document is kept")
+	store := tamgatest.Documents(s, s.Token())
+	signed := s.Signed("POST", "/api/documents", s.Token(), tamgatest.Request([]byte("a text"), "CAdES", s.Cert("ecdsa-p256", false).ID, tamgatest.Parameters{"CADESType": "BES", "IsDetached": "False"}))
+	id := store.Put(signed, map[string]any{"FileName": pagetest.HostileName})
+	text := store.Put([]byte("a text"), map[string]any{"FileName": "a.txt"})
+	at := "/documents/" + id
+	day := time.Now().AddDate(5, 0, 0).Format(time.DateOnly)
+	b.Is(b.Post("/documents/"+text+"/do/retain", url.Values{"until": {day}}), 400, "not a signed document")
+	b.Is(b.Post(at+"/do/retain", url.Values{"until": {"2020-01-01"}}), 400, "choose a time after now")
+	b.Is(b.Post(at+"/do/retain", nil), 400, "choose the day")
+	page := b.Shows(b.Post(at+"/do/retain", url.Values{"until": {day}}), "Signatures are good until", "Do not keep it any more", `value="`+day+`"`)
+	if strings.Contains(page.Text, "do/delete") {
+		t.Error("a document that is kept can be deleted on its page")
+	}
+	if page := b.Shows(b.Get("/documents/kept"), at, "Renewal"); strings.Contains(page.Text, "<img") {
+		t.Error("a name became a part of the page")
+	}
+	b.Is(b.Post(at+"/do/delete", nil), 400, "has a retention until")
+	b.Shows(b.Post(at+"/do/release", nil), "Keep with valid signatures", "do/delete")
+	b.Shows(b.Post(at+"/do/retain", url.Values{"until": {day}}), "Signatures are good until")
+
+	o := pagetest.New(t, s)
+	o.SignIn("/operator/services", s.Dev.Operator.Login, s.Dev.Operator.Password)
+	o.Shows(o.Get("/operator/services"), "Archive time stamps that are due")
+	o.Shows(o.SendCommand("/operator/services/retention-end?of="+id, nil), "The retention has ended")
+	b.Shows(b.Get("/documents/kept"), "No document is kept")
+}
 
 // TestDocuments lists, keeps and deletes stored documents, page by page.
 func TestDocuments(t *testing.T) {
