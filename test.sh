@@ -62,6 +62,7 @@ needed=(
   xmlsec1:/usr/bin/xmlsec1
   python3-pysaml2:/usr/lib/python3/dist-packages/saml2/server.py
   python3-lasso:/usr/lib/python3/dist-packages/lasso.py
+  python3-jsonschema:/usr/lib/python3/dist-packages/jsonschema/__init__.py
   postgresql:/usr/lib/postgresql
   pgbouncer:/usr/sbin/pgbouncer
   qpdf:/usr/bin/qpdf

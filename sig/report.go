@@ -134,6 +134,9 @@ type Signature struct {
 	BestTime time.Time
 	// TimeStamps are the time stamps of the signature, in the order of its bytes.
 	TimeStamps []TimeStamp
+	// Proofs are valid time stamps elsewhere that prove that the signature existed: of the document, of a later signature
+	// that covers this one, of a countersignature, or over the signature that this one countersigns.
+	Proofs []TimeStamp
 	// Revision is the length of the signed version of a document that has later changes, in
 	// bytes; 0 for others.
 	Revision int64
@@ -206,6 +209,8 @@ type TimeStamp struct {
 	// time stamps and the references), "references" (over the references), "archive" or
 	// "document".
 	Kind string
+	// Digest is the SHA-256 digest of the token, nil if it cannot be read.
+	Digest []byte
 	// Time is the time in the stamp. Signer is the service's certificate, nil if not found.
 	Time   time.Time
 	Signer *x509gost.Certificate

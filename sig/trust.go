@@ -95,9 +95,12 @@ func (c *Check) StampWasGood(ctx context.Context, token *tsp.Token, signer *x509
 	return then.Passed()
 }
 
+// DigestOfToken returns the Digest of a TimeStamp.
+func DigestOfToken(token *tsp.Token) []byte { return suite.SHA256.Digest(token.Raw).Sum }
+
 // stampAt judges the certificate of a time stamp at one time, and its algorithms at another.
 func (c *Check) stampAt(ctx context.Context, kind string, token *tsp.Token, signer *x509gost.Certificate, found Found, at, forged time.Time) TimeStamp {
-	ts := TimeStamp{Kind: kind, Time: token.Info.Time, Signer: signer}
+	ts := TimeStamp{Kind: kind, Digest: DigestOfToken(token), Time: token.Info.Time, Signer: signer}
 	ts.Chain, ts.Findings = c.TrustTimeStamp(ctx, signer, at, found)
 	ts.Findings = append(ts.Findings, StampOtherIssuer(token, signer)...)
 	if f, weak := WeakStamp(token.Weakness(forged, c.Ends)); weak {

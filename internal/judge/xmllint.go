@@ -97,6 +97,27 @@ func (l *Lint) Accepts(documents ...[]byte) []bool {
 	return accepts
 }
 
+// Schema validates documents against an XML Schema, which needs no other files. It returns the errors of each document, ""
+// for a valid one.
+func (l *Lint) Schema(schema []byte, documents ...[]byte) []string {
+	l.t.Helper()
+	return l.SchemaFile(l.write("schema.xsd", schema), documents...)
+}
+
+// SchemaFile is Schema with a file, which may refer to files beside it.
+func (l *Lint) SchemaFile(of string, documents ...[]byte) []string {
+	l.t.Helper()
+	list := make([]string, len(documents))
+	for i, d := range documents {
+		path := l.write(fmt.Sprintf("%d.xml", i), d)
+		_, stderr := l.run("--nonet", "--noout", "--schema", of, path)
+		if strings.TrimSpace(stderr) != path+" validates" {
+			list[i] = stderr
+		}
+	}
+	return list
+}
+
 // run runs xmllint. A refused document is a result and does not fail the test.
 func (l *Lint) run(args ...string) (stdout []byte, stderr string) {
 	l.t.Helper()

@@ -221,7 +221,7 @@ func (v *verifier) strong(stamp *file, m *manifest, intact []*file) (rest []*fil
 // token checks a token over a digest. chained reports that it is an archive time stamp. lapsed is as in
 // sig.Check.JudgeStamp.
 func (v *verifier) token(f *file, token *tsp.Token, kind string, chained bool, digest func(*suite.Hash) (suite.Digest, error)) (ts sig.TimeStamp, lapsed bool, err error) {
-	ts.Kind, ts.Time = kind, token.Info.Time
+	ts.Kind, ts.Time, ts.Digest = kind, token.Info.Time, sig.DigestOfToken(token)
 	fail := func(code, format string, args ...any) {
 		ts.Findings = append(ts.Findings, finding(code, true, "the time stamp %s %s", quote(f.Name), fmt.Sprintf(format, args...)))
 	}

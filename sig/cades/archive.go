@@ -392,7 +392,7 @@ func (v *verifier) archived(ctx context.Context, l *longTerm) error {
 	for _, a := range l.archives.stamps {
 		a.result = sig.TimeStamp{Kind: "archive"}
 		if a.token != nil {
-			a.result.Time = a.token.Info.Time
+			a.result.Time, a.result.Digest = a.token.Info.Time, sig.DigestOfToken(a.token)
 		}
 		if a.err == nil {
 			a.err = v.source.check(ctx, l.archives, a)

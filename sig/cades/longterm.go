@@ -76,11 +76,12 @@ type longTerm struct {
 	// for none. covered reports that such a time stamp is valid, or was when it was made.
 	proven  time.Time
 	covered bool
+	proofs  []sig.TimeStamp // those time stamps
 }
 
 // under sets what the archive time stamps of a signature prove for its countersignatures.
 func (l *longTerm) under(v *verifier, of *longTerm, target *cms.SignerInfo) {
-	l.proven, l.covered = of.proven, of.covered
+	l.proven, l.covered, l.proofs = of.proven, of.covered, slices.Clone(of.proofs)
 	if of.archives == nil {
 		return
 	}
@@ -93,8 +94,13 @@ func (l *longTerm) under(v *verifier, of *longTerm, target *cms.SignerInfo) {
 		}
 	}
 	l.covered = of.chained()
-	if latest.Before(v.check.At) {
+	if !latest.IsZero() && latest.Before(v.check.At) {
 		l.proven, l.held = latest, of.held
+		for _, a := range of.archives.stamps {
+			if a.result.Passed() && !a.result.Time.Before(latest) {
+				l.proofs = append(l.proofs, a.result)
+			}
+		}
 	}
 }
 
@@ -518,7 +524,7 @@ func (v *verifier) stamp(ctx context.Context, kind string, place int, value []by
 	if err != nil {
 		return invalid(err)
 	}
-	ts.Time = token.Info.Time
+	ts.Time, ts.Digest = token.Info.Time, sig.DigestOfToken(token)
 	later, err := imprints.answers(kind, place, token, v.budget.Spend)
 	if err != nil {
 		return invalid(err)

@@ -164,3 +164,89 @@ func TestEndOfAlgorithm(t *testing.T) {
 		}
 	}
 }
+
+// GoodUntil is the moment after which the same check by the standard's rules does not pass any more.
+func TestGoodUntil(t *testing.T) {
+	from := sigtest.Time
+	root, sub, services := sigtest.Era(t, suite.GOST2012x256, "First", from, from.AddDate(5, 0, 0))
+	stampRoot, _, stamps := sigtest.Era(t, suite.GOST2012x256, "Second", from, from.AddDate(12, 0, 0))
+	services.TSA, services.Obedient = stamps.TSA, true
+	w := &world{root: root, sub: sub, services: services, signer: sub.Issue(t, suite.GOST2012x256, "Signer", func(c *x509gost.Template) { c.NotBefore, c.NotAfter = from, from.AddDate(1, 0, 0) })}
+	ends, err := suite.ParseEnds([]string{"GOST R 34.10-2001=2020-01-01"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	check := func(message []byte, at time.Time) (*sig.Check, *sig.Report) {
+		t.Helper()
+		c := &sig.Check{Document: sigtest.Document(message), At: at, Roots: []*x509gost.Certificate{root.Certificate, stampRoot.Certificate}, LivingStamps: true, Ends: ends}
+		r, err := cades.New().Verify(context.Background(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c, r
+	}
+	for _, test := range []struct {
+		level string
+		by    sig.Ending
+		years int
+		exact bool
+	}{
+		{"BES", sig.EndOfSigner, 1, true},
+		{"T", sig.EndOfEvidence, 1, false}, // a later list may still clear the certificate
+	} {
+		message := w.make(t, w.signer, test.level, &sig.Job{Document: sigtest.Document(text)})
+		h, ok := func() (sig.Horizon, bool) {
+			c, r := check(message, from.AddDate(0, 1, 0))
+			return r.Signatures[0].GoodUntil(c)
+		}()
+		if !ok || h.By != test.by || !h.Until.Equal(from.AddDate(test.years, 0, 0)) {
+			t.Errorf("%s: %+v %v", test.level, h, ok)
+		}
+		if _, r := check(message, h.Until); !r.Passed() {
+			t.Errorf("%s: at its end: %+v", test.level, r.Conclusion())
+		}
+		if _, r := check(message, h.Until.Add(2*time.Second)); test.exact && r.Passed() {
+			t.Errorf("%s: passes after its end", test.level)
+		}
+	}
+	// A signature that has not passed has no end.
+	bare := w.make(t, w.signer, "BES", &sig.Job{Document: sigtest.Document(text)})
+	c, r := check(bare, from.AddDate(2, 0, 0))
+	if h, ok := r.Signatures[0].GoodUntil(c); ok {
+		t.Errorf("indeterminate, but good until %+v", h)
+	}
+	// The other levels, with the services of one era: the time stamp decides.
+	one := newWorld(t, suite.GOST2001)
+	for _, level := range []string{"XLT1", "A"} {
+		message := one.make(t, one.signer, level, &sig.Job{Document: sigtest.Document(text)})
+		c := &sig.Check{Document: sigtest.Document(message), At: one.services.Now, Roots: []*x509gost.Certificate{one.root.Certificate}, LivingStamps: true}
+		judge := func(at time.Time, ends suite.Ends) (sig.Horizon, bool) {
+			c := *c
+			c.At, c.Ends = at, ends
+			r, err := cades.New().Verify(context.Background(), &c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return r.Signatures[0].GoodUntil(&c)
+		}
+		h, ok := judge(c.At, nil)
+		if !ok || h.By != sig.EndOfStamp {
+			t.Errorf("%s: %+v %v", level, h, ok)
+		}
+		if _, ok := judge(h.Until, nil); !ok {
+			t.Errorf("%s: not good at its end %s", level, h.Until)
+		}
+		if _, ok := judge(h.Until.Add(2*time.Second), nil); ok {
+			t.Errorf("%s: good after its end %s", level, h.Until)
+		}
+		ends, err := suite.ParseEnds([]string{"GOST R 34.10-2001=" + h.Until.AddDate(0, -1, 0).Format(time.DateOnly)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if early, ok := judge(c.At, ends); !ok || early.By != sig.EndOfAlgorithm || !early.Until.Before(h.Until) {
+			t.Errorf("%s, by the algorithm: %+v %v", level, early, ok)
+		} else if _, ok := judge(early.Until, ends); ok {
+			t.Errorf("%s: good after the end of its algorithm", level)
+		}
+	}
+}

@@ -324,9 +324,13 @@ func (v *verifier) judge(ctx context.Context, out sig.Signature, s *cms.SignerIn
 	l.resolve(sig.Found{Certificates: v.certs, CRLs: v.crls})
 	out.BestTime = time.Time{}
 	v.stamps(ctx, &out, s, l)
+	out.Proofs = l.proofs
 	for i := range l.over {
-		if at, proven := stampedBy(&l.over[i]); proven && at.Before(out.BestTime) {
-			out.BestTime = at
+		for _, ts := range stampsOver(&l.over[i]) {
+			out.Proofs = append(out.Proofs, ts)
+			if ts.Time.Before(out.BestTime) {
+				out.BestTime = ts.Time
+			}
 		}
 	}
 	if out.Scheme != nil {
@@ -395,25 +399,23 @@ func (v *verifier) countersigners(ctx context.Context, target *cms.SignerInfo, o
 	return out
 }
 
-// stampedBy returns the time at which a time stamp of a countersignature proves that the signature under it existed. The
+// stampsOver returns the time stamps of a countersignature that prove that the signature under it existed. The
 // countersigner must be trusted: the time stamp is over a value, and for an old value and any new digest a key can be
 // computed under which the value is a signature of the digest. An authority certifies no such key, because its owner
 // cannot sign anything else with it.
-func stampedBy(c *sig.Signature) (at time.Time, proven bool) {
+func stampsOver(c *sig.Signature) (list []sig.TimeStamp) {
 	if c.Own() != sig.Passed {
-		return at, false
+		return nil
 	}
 	for _, ts := range c.TimeStamps {
-		if ts.Passed() && (!proven || ts.Time.Before(at)) {
-			at, proven = ts.Time, true
+		if ts.Passed() {
+			list = append(list, ts)
 		}
 	}
 	for i := range c.Countersigners {
-		if t, also := stampedBy(&c.Countersigners[i]); also && (!proven || t.Before(at)) {
-			at, proven = t, true
-		}
+		list = append(list, stampsOver(&c.Countersigners[i])...)
 	}
-	return at, proven
+	return list
 }
 
 func fatal(s sig.Signature, code, text string) sig.Signature {

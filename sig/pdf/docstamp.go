@@ -154,6 +154,7 @@ func (v *verifier) stamped(s *signature, out *sig.Signature) {
 	switch out.Own() {
 	case sig.Passed:
 		v.proven, v.around.Stamped = out.BestTime, true
+		v.proofs = append(v.proofs, out.TimeStamps...)
 		if t.archive {
 			v.around.Chained = true
 			if v.around.Archived == nil { // an earlier one covers less

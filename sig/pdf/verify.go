@@ -114,7 +114,8 @@ type verifier struct {
 	// signed is the time at which time stamps in the messages of later signatures prove that it existed: such a signature
 	// covers those before it. It is not later than the time of the check.
 	signed time.Time
-	left   []sig.Finding // about time stamps that were left out
+	proofs []sig.TimeStamp // of the document and of later signatures
+	left   []sig.Finding   // about time stamps that were left out
 }
 
 // signature is one signature of the document as read.
@@ -479,11 +480,20 @@ func (v *verifier) judge(s *signature) sig.Signature {
 		v.stamped(s, &out)
 		return out
 	}
+	if n := len(v.proofs); out.Proofs == nil { // all signatures share the list
+		out.Proofs = v.proofs[:n:n]
+	} else {
+		out.Proofs = append(out.Proofs, v.proofs...)
+	}
 	// What it covers existed when its value was stamped. Its signer must be trusted: for an old value and any new digest a key
 	// can be computed under which the value is a signature of the digest, but no authority certifies it.
 	if out.Own() == sig.Passed {
 		for _, ts := range out.TimeStamps {
-			if ts.Passed() && ts.Time.Before(v.signed) {
+			if !ts.Passed() {
+				continue
+			}
+			v.proofs = append(v.proofs, ts)
+			if ts.Time.Before(v.signed) {
 				v.signed = ts.Time
 			}
 		}

@@ -19,7 +19,8 @@ import (
 // Report is what tamga verify --json prints for each file, in one line. Released names do not change; new ones may be added. Times
 // are RFC 3339 in UTC. Unknown values are absent.
 type Report struct {
-	noun cli.Word // name of the format for people
+	noun   cli.Word // name of the format for people
+	raises bool     // tamga enhance raises its signatures
 
 	File     string `json:"file"`
 	Format   string `json:"format"`             // sig.Description.Kind: cms, xml, ...
@@ -67,6 +68,7 @@ type signatureReport struct {
 	Covers         string              `json:"covers,omitempty"`       // in words, such as "the attached document, 15 bytes"
 	SigningTime    *time.Time          `json:"signing_time,omitempty"` // claimed by the signer
 	BestTime       *time.Time          `json:"best_time,omitempty"`    // of the earliest valid time stamp: the signature existed at this time
+	GoodUntil      *untilReport        `json:"good_until,omitempty"`   // of a signature that passed: until when it can be verified with what it holds
 	TimeStamps     []timeStampReport   `json:"time_stamps,omitempty"`
 	Signer         *certificateReport  `json:"signer,omitempty"`
 	Chain          []certificateReport `json:"chain,omitempty"`   // signer first, trusted root last
@@ -108,6 +110,8 @@ type findingReport struct {
 	// not affect the verdict.
 	Verdict    string `json:"verdict,omitempty"`
 	Indication string `json:"indication,omitempty"`
+	// Remedy is the missing object and the command for it, absent for a finding that needs none.
+	Remedy *remedyReport `json:"remedy,omitempty"`
 }
 
 // UnknownVerdict is printed in place of a Report if the file could not be verified (exit code 2).
@@ -123,18 +127,18 @@ func (r *Report) note(format string, args ...any) {
 }
 
 // fill copies the report of the format.
-func (r *Report) fill(report *sig.Report) {
-	r.Findings = findingReports(report.Findings)
+func (r *Report) fill(report *sig.Report, check *sig.Check) {
+	r.Findings = r.findingReports(report.Findings)
 	for _, f := range report.Files {
 		r.Files = append(r.Files, fileReport{f.Name, f.Size, append([]int{}, f.Signatures...)})
 	}
-	r.Signatures = signatureReports(report.Signatures)
+	r.Signatures = r.signatureReports(report.Signatures, check)
 	status := report.Conclusion()
 	r.verdict = status.Verdict
 	r.Verdict, r.Status, r.Sub, r.Headlines = r.verdict.String(), status.Main(), string(status.Sub), report.Headlines()
 }
 
-func signatureReports(signatures []sig.Signature) []signatureReport {
+func (r *Report) signatureReports(signatures []sig.Signature, check *sig.Check) []signatureReport {
 	out := make([]signatureReport, 0, len(signatures)) // [] in JSON, not null
 	for i := range signatures {
 		s := &signatures[i]
@@ -142,7 +146,8 @@ func signatureReports(signatures []sig.Signature) []signatureReport {
 		one := signatureReport{
 			Index: s.Index, Verdict: status.Verdict.String(), Status: status.Main(), Sub: string(status.Sub), Headlines: s.Headlines(),
 			SignatureHolds: s.Holds(), Trusted: s.Trusted(),
-			Level: s.Level, Covers: s.Covers, Quality: sign.QualityOf(s.Quality), Power: sign.MandateOf(s.Mandate), Findings: findingReports(s.Findings),
+			Level: s.Level, Covers: s.Covers, Quality: sign.QualityOf(s.Quality), Power: sign.MandateOf(s.Mandate), Findings: r.findingReports(s.Findings),
+			GoodUntil: r.until(s, check),
 		}
 		if s.Scheme != nil {
 			one.Suite, one.Hash = suiteOf(s), s.Scheme.Hash.Name
@@ -154,7 +159,7 @@ func signatureReports(signatures []sig.Signature) []signatureReport {
 		for i := range s.TimeStamps {
 			ts := &s.TimeStamps[i]
 			stamp := timeStampReport{
-				Kind: ts.Kind, Time: ts.Time.UTC(), Verdict: ts.Verdict().String(), Holds: ts.Holds(), Trusted: ts.Trusted(), Findings: findingReports(ts.Findings),
+				Kind: ts.Kind, Time: ts.Time.UTC(), Verdict: ts.Verdict().String(), Holds: ts.Holds(), Trusted: ts.Trusted(), Findings: r.findingReports(ts.Findings),
 			}
 			if ts.Signer != nil {
 				c := certificateOf(ts.Signer)
@@ -173,16 +178,16 @@ func signatureReports(signatures []sig.Signature) []signatureReport {
 			one.Chain = append(one.Chain, certificateOf(c))
 		}
 		if len(s.Countersigners) > 0 {
-			one.Countersigners = signatureReports(s.Countersigners)
+			one.Countersigners = r.signatureReports(s.Countersigners, check)
 		}
 		out = append(out, one)
 	}
 	return out
 }
 
-func findingReports(findings []sig.Finding) (out []findingReport) {
+func (r *Report) findingReports(findings []sig.Finding) (out []findingReport) {
 	for _, f := range findings {
-		one := findingReport{Code: f.Code, Text: f.Text, Indication: string(f.Indication)}
+		one := findingReport{Code: f.Code, Text: f.Text, Indication: string(f.Indication), Remedy: r.remedyOf(&f)}
 		if f.Indication != "" {
 			one.Verdict = f.Indication.Verdict().String()
 		}
@@ -344,6 +349,12 @@ func (p *printer) signature(s *signatureReport, indent string, what cli.Word, of
 		}
 		p.field(indent, "stamped", "%s by %s (%s): %s", moment(ts.Time), service, ts.Kind, verdict)
 	}
+	if u := s.GoodUntil; u != nil {
+		p.field(indent, "good", "until %s: %s", moment(u.Time), p.console.Word(endings[u.By]))
+		if u.Command != "" {
+			p.field(indent, "", "before that: %s", string(u.Command))
+		}
+	}
 	if s.Suite != "" {
 		p.field(indent, "with", "%s, hash %s, level %s", Algorithm(s.Suite), s.Hash, s.Level)
 	}
@@ -382,6 +393,12 @@ func (p *printer) findings(indent string, findings []findingReport) {
 			kind = cli.Word("unclear")
 		}
 		p.line(fmt.Sprintf("%s%-9s", indent, p.console.Word(kind)), "%s", p.text(f))
+		if m := f.Remedy; m != nil {
+			p.line(fmt.Sprintf("%s%-9s", indent, p.console.Word("missing")), "%s", p.console.Word(m.Missing))
+			if m.Command != "" {
+				p.line(fmt.Sprintf("%s%-9s", indent, ""), "%s", string(m.Command))
+			}
+		}
 	}
 }
 

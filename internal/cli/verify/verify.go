@@ -50,6 +50,7 @@ type Command struct {
 	Strict         bool     `help:"Fail signatures that cover only a part of the document."`
 	Covers         string   `placeholder:"PATH" help:"Fail signatures of an XML document that cover neither this element nor the whole document, for instance /Envelope/Body."`
 	PasswordFile   string   `placeholder:"FILE" help:"File with the password of an encrypted PDF. Default: ask at the terminal if the PDF needs a password."`
+	ETSI           string   `name:"etsi" placeholder:"FILE" help:"Also write the validation report of ETSI TS 119 102-2 (XML) to this file. For one FILE. An existing file is not changed."`
 	JSON           bool     `name:"json" help:"Print one line of JSON for each file instead of text."`
 	Data           string   `default:"./tamga-data" placeholder:"DIR" help:"Directory of a server started with --dev. Default: ./tamga-data."`
 }
@@ -163,6 +164,9 @@ func (v *Command) Common(c *cli.Console) (*Common, error) {
 	}
 	if !slices.Contains([]string{"", "known", "require"}, v.Revocation) { // here, so that --json has a line for each file
 		return nil, fmt.Errorf("--revocation: %q is no rule; want known or require", v.Revocation)
+	}
+	if v.ETSI != "" && len(v.Files) != 1 || v.ETSI != "" && cli.HasFolder(v.Files) {
+		return nil, errors.New("--etsi is the report of one file; name one")
 	}
 	if !slices.Contains([]string{"", "own", "now"}, v.TimeStamps) {
 		return nil, fmt.Errorf("--time-stamps: %q is no rule; want own or now", v.TimeStamps)
@@ -301,8 +305,25 @@ func (v *Command) Judge(c *cli.Console, known sig.Formats, common *Common, file 
 			return nil, err
 		}
 	}
-	r.fill(report)
+	_, r.raises = in.format.(sig.Enhancer)
+	r.fill(report, &check)
+	if v.ETSI != "" {
+		return r, v.writeETSI(report, &check)
+	}
 	return r, nil
+}
+
+// writeETSI writes the validation report of ETSI.
+func (v *Command) writeETSI(report *sig.Report, check *sig.Check) error {
+	out, err := cli.CreateOutfile(v.ETSI, false)
+	if err != nil {
+		return fmt.Errorf("--etsi: %w", err)
+	}
+	defer out.Discard()
+	if err := report.WriteETSI(out, check); err != nil {
+		return fmt.Errorf("--etsi: %w", err)
+	}
+	return out.Commit()
 }
 
 // verify calls the format. It asks for the password of an encrypted document only after the format has

@@ -438,6 +438,8 @@ Signature: passed; revocation not checked
   serial   0abc
   issuer   CN=Issuing,C=RU
   signed   2025-03-14 12:26:53 +03:00 (2025-03-14 09:26:53 UTC), as the signer says
+  good     until 2026-03-14 12:26:53 +03:00 (2026-03-14 09:26:53 UTC): then the certificate of its signer, or one above it, ends
+           before that: tamga enhance doc.sig --level A
   with     GOST R 34.10-2012 512 bit, hash GR 34.11-2012 512, level BES
   covers   the detached document, 15 bytes
   chain    1. SNILS=12345678901,INN=123456789012,CN=Иванов �Иван, valid 2025-02-14 to 2026-03-14

@@ -5,6 +5,7 @@ package signing
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -219,14 +220,14 @@ func (c *cardVerifier) verify(ctx context.Context, file sig.File, at int) error 
 			return fault.Newf(fault.InvalidContent, "the signature %d of the file %s has no certificate of its signer", i+1, abbreviate(file.Name))
 		}
 		one := sig.CardSigner{Certificate: s.Signer, Time: s.SigningTime, File: at, Index: i, Verdict: max(s.Verdict(), report.Own())}
-		for _, stamp := range s.TimeStamps {
+		for _, stamp := range slices.Concat(s.TimeStamps, s.Proofs) {
 			if stamp.Passed() && (!one.Stamped || stamp.Time.Before(one.Time)) {
 				one.Time, one.Stamped = stamp.Time, true
 			}
 		}
 		c.card.Signers = append(c.card.Signers, one)
 	}
-	for _, r := range (&reporter{whole: report, withPath: true}).of(nil, report.Signatures, "") {
+	for _, r := range (&reporter{whole: report, check: &check, withPath: true}).of(nil, report.Signatures, "") {
 		r.ID, r.ParentID = shifted(r.ID, first), shifted(r.ParentID, first)
 		c.found = append(c.found, r)
 	}

@@ -68,9 +68,10 @@ type VerifyOrder struct {
 	// that do not cover the element with this path (see sig.Check).
 	Strict   bool
 	Expect   string
-	Password string // opens an encrypted PDF; a secret
-	Describe bool   // a detached signature without its document is described (see sig.Check)
-	WithPath bool   // reports have the certificates above the signer too
+	Password string        // opens an encrypted PDF; a secret
+	Describe bool          // a detached signature without its document is described (see sig.Check)
+	WithPath bool          // reports have the certificates above the signer too
+	ETSI     *bytes.Buffer // gets the validation report of ETSI (sig.Report.WriteETSI); nil: it is not asked for
 	// Powers are powers of attorney with the signatures of their principals, in any order, and PowerCodes are the powers that each
 	// signer must have; nil: signers need none.
 	Powers      []File
@@ -111,8 +112,16 @@ type SignatureReport struct {
 	Revision  int64              // length of the signed version, if the document has later changes; 0: it has none
 	Mandate   *Mandate           // the power of attorney by which the signer acts; nil: none
 	Quality   *Quality           // by a list of accredited authorities; nil: without such a list
+	Until     *Until             // until when a signature that passed can be verified with what it holds; nil for others
 	Signed    *suite.Digest      `json:"-"` // that a signature covers whose document is missing; nil: it is there
 	Files     []int              `json:"-"` // places of the files of a container that it covers unchanged, if it holds
+}
+
+// Until says until when a signature can be verified with what it holds.
+type Until struct {
+	Time time.Time
+	// By is what ends then: one of sig.Ending. Subject is of the certificate that ends.
+	By, Subject, Algorithm string
 }
 
 // IsStamp reports whether this is a time stamp of the document. It does not count in the verdict of a file with
@@ -225,11 +234,11 @@ func (v *Verification) Verify(ctx context.Context, o *VerifyOrder) ([]SignatureR
 		return nil, err
 	}
 	if o.Original.isEmpty() {
-		return v.judge(ctx, format, check, powers, o.WithPath)
+		return v.judge(ctx, format, check, powers, o)
 	}
 	if !o.IsHash {
 		check.Original = o.Original
-		return v.judge(ctx, format, check, powers, o.WithPath)
+		return v.judge(ctx, format, check, powers, o)
 	}
 	candidates, err := hashValues(o.Original, o.HashAlgorithm)
 	if err != nil {
@@ -238,7 +247,7 @@ func (v *Verification) Verify(ctx context.Context, o *VerifyOrder) ([]SignatureR
 	var reports []SignatureReport
 	for _, d := range candidates {
 		check.Hash = &d
-		if reports, err = v.judge(ctx, format, check, powers, o.WithPath); err != nil {
+		if reports, err = v.judge(ctx, format, check, powers, o); err != nil {
 			return nil, err
 		}
 		if len(reports) > 0 && reports[0].Passed() {
@@ -256,7 +265,7 @@ func (v *Verification) format(name string) (sig.Format, error) {
 		abbreviate(name), strings.Join(v.Formats.Names(), ", "))
 }
 
-func (v *Verification) judge(ctx context.Context, format sig.Format, check *sig.Check, powers *loadedPowers, withPath bool) ([]SignatureReport, error) {
+func (v *Verification) judge(ctx context.Context, format sig.Format, check *sig.Check, powers *loadedPowers, o *VerifyOrder) ([]SignatureReport, error) {
 	report, err := format.Verify(ctx, check)
 	if err != nil {
 		return nil, refused(err)
@@ -269,7 +278,13 @@ func (v *Verification) judge(ctx context.Context, format sig.Format, check *sig.
 	if err := powers.judge(ctx, report, check.At); err != nil {
 		return nil, err
 	}
-	reports := (&reporter{whole: report, withPath: withPath}).of(nil, report.Signatures, "")
+	if o.ETSI != nil {
+		o.ETSI.Reset() // several digests may be tried
+		if err := report.WriteETSI(o.ETSI, check); err != nil {
+			return nil, err
+		}
+	}
+	reports := (&reporter{whole: report, check: check, withPath: o.WithPath}).of(nil, report.Signatures, "")
 	if len(reports) == 0 {
 		var none SignatureReport
 		none.set(report.Conclusion(), append(report.Findings, sig.Finding{Text: "there is no signature in the document"}))
@@ -341,7 +356,8 @@ func (v *SignatureReport) set(status sig.Conclusion, findings []sig.Finding) {
 // reporter makes reports of the signatures of a document.
 type reporter struct {
 	whole    *sig.Report
-	withPath bool // see [VerifyOrder.WithPath]
+	check    *sig.Check // that whole is the result of
+	withPath bool       // see [VerifyOrder.WithPath]
 }
 
 // of appends the reports of signatures, countersignatures after the signature
@@ -375,7 +391,13 @@ func (r *reporter) of(list []SignatureReport, signatures []sig.Signature, parent
 		if s.Signer != nil {
 			v.Signer = DescribeCertificate(s.Signer)
 		}
-		for _, stamp := range s.TimeStamps {
+		if h, ok := s.GoodUntil(r.check); ok {
+			v.Until = &Until{Time: h.Until, By: string(h.By), Algorithm: h.Algorithm}
+			if h.Certificate != nil {
+				v.Until.Subject = h.Certificate.Texts().Subject
+			}
+		}
+		for _, stamp := range slices.Concat(s.TimeStamps, s.Proofs) {
 			if stamp.Passed() && (v.StampedTime.IsZero() || stamp.Time.Before(v.StampedTime)) {
 				v.StampedTime = stamp.Time
 				v.StampedBy = DescribeCertificate(stamp.Signer)

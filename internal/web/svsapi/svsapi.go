@@ -6,6 +6,7 @@
 package svsapi
 
 import (
+	"bytes"
 	"context"
 	_ "embed" // for Docs
 	"errors"
@@ -224,7 +225,11 @@ type signatureInfo struct {
 	CAdESType        string
 	LocalSigningTime *string
 	TimeStampTime    *string
+	GoodUntil        *string // until when a signature that passed can be verified with what it holds; our addition
 	Covers           string
+	// ETSIReport is the validation report of ETSI TS 119 102-2 (XML) of all signatures, as Base64; our addition. It comes with the
+	// first signature if VerifyParams has ETSIReport, otherwise it is absent.
+	ETSIReport []byte `json:",omitempty"`
 	// Quality says whether the signature is a qualified one; our addition. null without a list of accredited authorities.
 	Quality *qualityInfo
 	// Power is the power of attorney by which the signer acts; our addition. null without Powers in the request, and for signers that
@@ -301,6 +306,11 @@ func (a *API) signatures(ctx context.Context, docs *documents, q question) ([]ve
 		return nil, err
 	}
 	order.Expect = params["expectedpath"]
+	if asked, err := yes(params, "etsireport"); err != nil {
+		return nil, err
+	} else if asked {
+		order.ETSI = new(bytes.Buffer)
+	}
 	found, err := a.Verify(ctx, order)
 	if err != nil {
 		return nil, err
@@ -311,7 +321,15 @@ func (a *API) signatures(ctx context.Context, docs *documents, q question) ([]ve
 	answers := make([]verdict, len(found))
 	for i, v := range found {
 		answers[i] = answer(v)
-		answers[i].SignatureInfo = &signatureInfo{Verdict: v.Verdict, Indication: v.Main, SubIndication: v.Sub, CAdESType: v.Level, LocalSigningTime: rest.TimeOrNull(v.ClaimedTime), TimeStampTime: rest.TimeOrNull(v.StampedTime), Covers: v.Covers, Quality: qualityOf(v.Quality), Power: powerOf(v.Mandate)}
+		var until *string
+		if v.Until != nil {
+			until = rest.TimeOrNull(v.Until.Time)
+		}
+		var etsi []byte
+		if order.ETSI != nil && i == 0 {
+			etsi = order.ETSI.Bytes()
+		}
+		answers[i].SignatureInfo = &signatureInfo{ETSIReport: etsi, GoodUntil: until, Verdict: v.Verdict, Indication: v.Main, SubIndication: v.Sub, CAdESType: v.Level, LocalSigningTime: rest.TimeOrNull(v.ClaimedTime), TimeStampTime: rest.TimeOrNull(v.StampedTime), Covers: v.Covers, Quality: qualityOf(v.Quality), Power: powerOf(v.Mandate)}
 	}
 	return answers, nil
 }

@@ -64,6 +64,21 @@ func TestVerificationService(t *testing.T) {
 		if one := server.Verdicts(map[string]any{"SignatureType": "CAdES", "Content": three, "VerifyParams": map[string]any{"SignatureIndex": "1"}}); len(one) != 1 || !*one[0].Result {
 			t.Errorf("the second signature alone: %+v", one)
 		}
+		// The status of the standard, and the report of ETSI with the first verdict.
+		_, answer := server.AskSVS("POST", "/rest/api/signatures", map[string]any{"SignatureType": "CAdES", "Content": three, "VerifyParams": map[string]any{"ETSIReport": true, "VerifyAll": true}})
+		var told []struct {
+			SignatureInfo struct {
+				Indication, SubIndication string
+				GoodUntil                 *string
+				ETSIReport                []byte
+			}
+		}
+		if err := json.Unmarshal(answer, &told); err != nil || len(told) != 3 {
+			t.Fatalf("%v in %s", err, answer)
+		}
+		if of := told[0].SignatureInfo; of.Indication != "TOTAL-PASSED" || of.SubIndication != "" || of.GoodUntil == nil || bytes.Count(of.ETSIReport, []byte("<SignatureValidationReport>")) != 3 || told[1].SignatureInfo.ETSIReport != nil {
+			t.Errorf("%s", answer)
+		}
 		status, body := server.AskSVS("POST", "/api/signatures/signersinfo", map[string]any{"SignatureType": "CAdES", "Content": three})
 		var signers struct {
 			SignerInfoList []struct {

@@ -395,7 +395,8 @@ type oneView struct {
 	Verdict     string         // after a verification: passed, failed or indeterminate
 	Reasons     []string
 	Verified    time.Time
-	Unverified  string // why it could not be verified
+	Until       time.Time // until when the signatures can be verified; zero if they did not pass
+	Unverified  string    // why it could not be verified
 }
 
 // ofSignature names a signature.
@@ -469,13 +470,10 @@ func (a *API) verify(ctx context.Context, r ofSignature) (view.View, error) {
 	}
 	v.Verified = a.Now()
 	v.Verdict = "indeterminate"
-	if len(reports) > 0 {
-		v.Verdict = "passed"
-	}
-	worse := map[string]int{"passed": 0, "indeterminate": 1, "failed": 2}
 	for _, one := range reports {
-		if worse[one.Verdict] > worse[v.Verdict] {
-			v.Verdict = one.Verdict
+		v.Verdict = one.Whole
+		if u := one.Until; u != nil && !one.IsStamp() && (v.Until.IsZero() || u.Time.Before(v.Until)) {
+			v.Until = u.Time
 		}
 		if one.Message != "" {
 			v.Reasons = append(v.Reasons, cmp.Or(w.Own(one.Message), one.Message))

@@ -48,6 +48,15 @@ func TestContainerPages(t *testing.T) {
 	for _, wrong := range []string{"taken.0.2", "taken.1.0", "taken.0", "taken.-1.0", "taken.x.y"} {
 		visitor.Is(visitor.Upload("/verify", map[string]string{"answer": wrong}, sent), 400)
 	}
+	// The report of ETSI, and until when the signature can be verified.
+	visitor.Shows(visitor.Upload("/verify", nil, sent), `value="etsi.0"`, "Можно проверить до")
+	etsi := visitor.Shows(visitor.Upload("/verify", map[string]string{"answer": "etsi.0"}, sent), "urn:etsi:019102:mainindication:total-passed", "<DAIdentifier>1</DAIdentifier>")
+	if d := etsi.Header.Get("Content-Disposition"); !strings.HasPrefix(d, "attachment") || !strings.Contains(d, ".etsi.xml") {
+		t.Errorf("the report of ETSI: %s", d)
+	}
+	for _, wrong := range []string{"etsi.1", "etsi.x", "etsi."} {
+		visitor.Is(visitor.Upload("/verify", map[string]string{"answer": wrong}, sent), 400)
+	}
 	var larger bytes.Buffer
 	w := zip.NewWriter(&larger)
 	r, err := zip.NewReader(strings.NewReader(container), int64(len(container)))

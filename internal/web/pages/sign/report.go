@@ -171,6 +171,9 @@ func (a *API) print(w *view.Words, r *report) ([]byte, error) {
 		fact(w.Text("report.power"), strings.Join(s.Power, ". "))
 		fact(w.Text("verify.claimed"), w.When(s.ClaimedTime))
 		fact(w.Text("verify.stamped"), w.When(s.StampedTime))
+		if u := s.Until; u != nil {
+			fact(w.Text("moment.until"), w.When(u.Time)+". "+w.Text("until."+u.By))
+		}
 		fact(w.Text("verify.covers"), cmp.Or(w.Own(s.Covers), s.Covers))
 		for j, c := range (speaker{w, a.Asks, r.Document != ""}).checks(s.signature) {
 			if j == 0 {
@@ -277,14 +280,23 @@ func (r *report) json() ([]byte, error) {
 		NotAfter  time.Time `json:"not_after"`
 		DER       []byte    `json:"certificate"`
 	}
+	type until struct {
+		Time        time.Time `json:"time"`
+		By          string    `json:"by"`
+		Certificate string    `json:"certificate,omitempty"`
+		Algorithm   string    `json:"algorithm,omitempty"`
+	}
 	type signature struct {
 		Number      string       `json:"number"`
 		Verdict     string       `json:"verdict"`
+		Status      string       `json:"status,omitempty"`
+		Sub         string       `json:"sub_indication,omitempty"`
 		Level       string       `json:"level,omitempty"`
 		Algorithm   string       `json:"algorithm,omitempty"`
 		Covers      string       `json:"covers,omitempty"`
 		ClaimedTime *time.Time   `json:"claimed_time,omitempty"`
 		StampedTime *time.Time   `json:"stamped_time,omitempty"`
+		GoodUntil   *until       `json:"good_until,omitempty"`
 		Signer      *signer      `json:"signer,omitempty"`
 		Quality     *QualityJSON `json:"quality,omitempty"`
 		Power       *MandateJSON `json:"power,omitempty"`
@@ -309,11 +321,14 @@ func (r *report) json() ([]byte, error) {
 	}{r.Number, r.Name, r.Document, r.Size, r.Digest, r.When.UTC(), r.Verdict, cmp.Or(r.Detail, r.Problem), []signature{}}
 	for _, s := range r.Signatures {
 		one := signature{
-			Number: s.Number, Verdict: s.Verdict, Level: s.Level, Algorithm: s.Algorithm, Covers: s.Covers,
+			Number: s.Number, Verdict: s.Verdict, Status: s.Main, Sub: s.Sub, Level: s.Level, Algorithm: s.Algorithm, Covers: s.Covers,
 			ClaimedTime: optional(s.ClaimedTime), StampedTime: optional(s.StampedTime), Quality: QualityOf(s.Quality), Power: MandateOf(s.Mandate), Findings: []finding{},
 		}
 		if c := s.Signer; c != nil {
 			one.Signer = &signer{Subject: c.Subject, Issuer: c.Issuer, Serial: c.Serial, NotBefore: c.NotBefore, NotAfter: c.NotAfter, DER: c.DER}
+		}
+		if u := s.Until; u != nil {
+			one.GoodUntil = &until{u.Time.UTC(), u.By, u.Subject, u.Algorithm}
 		}
 		for _, f := range s.Findings {
 			one.Findings = append(one.Findings, finding{Indication: f.Indication, Code: f.Code, Text: f.Text})

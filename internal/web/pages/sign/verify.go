@@ -96,6 +96,9 @@ func (a *API) verify(ctx context.Context, docs *rest.Documents[*signing.Intake],
 	if at, ok := strings.CutPrefix(fields.Get("answer"), "card."); ok && a.Cards != nil {
 		return a.cardOfUpload(ctx, files, list, at, fields.Get("password"))
 	}
+	if at, ok := strings.CutPrefix(fields.Get("answer"), "etsi."); ok {
+		return a.etsiOf(ctx, files, list, at, fields.Get("password"))
+	}
 	for _, r := range list {
 		r.here = text == "" // the form of the answer has none that was carried
 	}

@@ -105,6 +105,7 @@ var families = []string{
 	"suite.",
 	"token.kind.",
 	"unit.",
+	"until.",
 	"verdict.",
 	"verdict.short.",
 	"verify.chip.",
