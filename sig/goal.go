@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 )
 
 // Goal is the level that an enhancement is to reach.
@@ -45,6 +46,23 @@ func Reached(ctx context.Context, by Verifier, job *Job, result Result, goal *Go
 		job.Judged(report)
 	}
 	return result, nil
+}
+
+// Lasts reports whether all signatures have a level and can be verified until a time with what they hold. c is the check that the
+// report is the result of.
+func (r *Report) Lasts(c *Check, level Level, until time.Time) bool {
+	some := false
+	for i := range r.Signatures {
+		s := &r.Signatures[i]
+		if s.IsStamp() {
+			continue
+		}
+		some = true
+		if h, ok := s.GoodUntil(c); !ok || levelNames[s.Level] < level || !h.Until.After(until) {
+			return false
+		}
+	}
+	return some
 }
 
 // below returns an error for a signature that is below the level. Verification names no level above LevelArchive.

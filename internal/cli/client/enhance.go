@@ -35,10 +35,11 @@ type Enhance struct {
 	Level    string `default:"A" placeholder:"LEVEL" help:"T: a time stamp. LT: also certificates and revocation data, so that the signature can be verified when its certificate has ended. A: also an archive time stamp over all of it; with a signature that has one, its renewal. XLT1 and LTA are other names of LT and A. Default: ${default}."`
 	Document string `placeholder:"FILE" help:"Document of a detached signature. Default for NAME.sig: NAME, if it exists. Without it the document is taken as it was signed."`
 
-	Output  string `short:"o" placeholder:"FILE" help:"Output file. Default: NAME.enhanced.pdf for NAME.pdf; standard output if FILE is -. The file appears only when it is complete. In a folder, files whose output is there already are left out, so that the same command goes on where it was stopped."`
-	InPlace bool   `help:"Replace FILE by the result. It is replaced at once and only when the result is complete."`
-	Force   bool   `help:"Overwrite the output file. Without this flag an existing file is not changed."`
-	JSON    bool   `name:"json" help:"Print JSON instead of text. Of folders, one line for each file."`
+	Output       string `short:"o" placeholder:"FILE" help:"Output file. Default: NAME.enhanced.pdf for NAME.pdf; standard output if FILE is -. The file appears only when it is complete. In a folder, files whose output is there already are left out, so that the same command goes on where it was stopped."`
+	InPlace      bool   `help:"Replace FILE by the result. It is replaced at once and only when the result is complete."`
+	Force        bool   `help:"Overwrite the output file. Without this flag an existing file is not changed."`
+	JSON         bool   `name:"json" help:"Print JSON instead of text. Of folders, one line for each file."`
+	EndingWithin *int   `placeholder:"DAYS" help:"Leave out files whose signatures have the level A and can be verified for more days than this, so that a folder is renewed by the same command each month. Needs --ca, also with a server."`
 
 	SignatureIndex *int   `group:"Signature:" placeholder:"N" help:"Index of the signature to raise, from 0. Default: all. Not for PDF, where all are raised."`
 	TSP            string `name:"tsp" group:"Signature:" placeholder:"URL" help:"Address of the time-stamp service that the server asks. Default: the first service of the server."`
@@ -52,7 +53,8 @@ type Enhance struct {
 
 	connectionFlags
 
-	looks bool // files without signatures are errUnsigned: most files of a folder may have none
+	looks  bool       // files without signatures are errUnsigned: most files of a folder may have none
+	trusts *sig.Check // the trust of --ca, for EndingWithin; nil: it is not asked
 }
 
 // Help returns the text above the flags.
@@ -100,11 +102,25 @@ func (e *Enhance) Run(c *cli.Console) error {
 	if e.Document != "" && len(e.Files) > 1 {
 		return errors.New("--document is the document of one signature; raise several signatures one by one, or name each NAME.sig beside NAME")
 	}
-	if cli.HasFolder(e.Files) {
-		return e.inFolders(c, level)
+	if e.EndingWithin != nil {
+		if level != sig.LevelArchive {
+			return errors.New("--ending-within is for the level A, which is renewed")
+		}
+		check := sig.Check{At: time.Now()}
+		trust := cli.Trust{CA: e.CA, Intermediate: e.Intermediate, CRL: e.CRL, Data: e.Data}
+		if _, err := trust.Read(&check); err != nil {
+			return err
+		}
+		if len(check.Roots) == 0 {
+			return errors.New("--ending-within needs --ca: a file with the roots of the time-stamp service and of the signers")
+		}
+		e.trusts = &check
 	}
 	if e.InPlace && (e.Output != "" || slices.Contains(e.Files, "-")) {
 		return errors.New("--in-place replaces FILE; leave out -o, and name files")
+	}
+	if cli.HasFolder(e.Files) {
+		return e.inFolders(c, level)
 	}
 	jobs, err := outputs(c, e.Files, e.Output, e.Force || e.InPlace, e.JSON, e.outputOf)
 	if err != nil {
@@ -196,12 +212,6 @@ func (e *Enhance) one(c *cli.Console, bar *cli.Progress, j job, level sig.Level,
 	if o.format == nil || o.format.Describe().Bare { // a bare value has nothing to know it by
 		return nil, fmt.Errorf("%s is %w; a signed message (CAdES), signed XML or a signed PDF expected", j.name, errUnsigned)
 	}
-	if e.looks {
-		report, err := o.format.Verify(c.Context, &sig.Check{Document: in.Document, Describe: true, At: time.Now()})
-		if err == nil && report.Unsigned() {
-			return nil, errUnsigned
-		}
-	}
 	about := o.format.Describe()
 	var param, value string
 	_, enhancer := o.format.(sig.Enhancer)
@@ -228,6 +238,10 @@ func (e *Enhance) one(c *cli.Console, bar *cli.Progress, j job, level sig.Level,
 		defer o.original.Close()
 	}
 	done := &raised{Input: j.name, File: j.output, Format: about.Kind}
+	if lasts, err := e.look(c, o, level); err != nil || lasts {
+		done.Unchanged = true
+		return done, err
+	}
 	if j.output == "-" {
 		done.Bytes, done.Levels, err = do(c.Context, o, c.Stdout)
 		return done, err
@@ -254,6 +268,32 @@ func (e *Enhance) one(c *cli.Console, bar *cli.Progress, j job, level sig.Level,
 	return done, out.Commit()
 }
 
+// look verifies a file before it is raised, if that is asked for. It returns true if its signatures have the level and last, and
+// errUnsigned for a file of a folder that has none. What else is wrong, raising says.
+func (e *Enhance) look(c *cli.Console, o *order, level sig.Level) (lasts bool, err error) {
+	if !e.looks && e.trusts == nil {
+		return false, nil
+	}
+	check := sig.Check{At: time.Now()}
+	if e.trusts != nil {
+		check = *e.trusts
+	}
+	check.Document, check.Describe, check.Password = o.document, true, []byte(o.params["PDFPassword"])
+	if o.original != nil {
+		check.Original = o.original
+	}
+	report, err := o.format.Verify(c.Context, &check)
+	switch {
+	case err != nil:
+		return false, c.Context.Err()
+	case e.looks && report.Unsigned():
+		return false, errUnsigned
+	case e.trusts == nil:
+		return false, nil
+	}
+	return report.Lasts(&check, level, check.At.AddDate(0, 0, *e.EndingWithin)), nil
+}
+
 // documentOf returns the document of a detached signature, empty for none.
 func (e *Enhance) documentOf(name string, d sig.Document, about *sig.Description) string {
 	if e.Document != "" || about.Inspect == nil {
@@ -278,7 +318,7 @@ func (e *Enhance) worker(c *cli.Console, bar *cli.Progress) (one enhancing, done
 		}
 		return e.here(bar, c)
 	}
-	if len(e.CA)+len(e.Intermediate)+len(e.CRL)+len(e.AllowNetwork) > 0 {
+	if e.trusts == nil && len(e.CA)+len(e.Intermediate)+len(e.CRL) > 0 || len(e.AllowNetwork) > 0 {
 		return nil, nil, errors.New("--ca, --intermediate, --crl and --allow-network are for --tsa; a server has its own")
 	}
 	cl, _, err := connect(c, e.connectionFlags, secretPIN{}, errors.New("or raise signatures without a server with --tsa"))

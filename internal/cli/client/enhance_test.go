@@ -118,6 +118,8 @@ func TestEnhanceRefuses(t *testing.T) {
 		"an Office document":  {[]string{office, "--data", s.Dir}, "have no higher levels"},
 		"both ways":           {[]string{signed, "--tsa", "http://a", "--server", "https://b"}, "--tsa needs no server"},
 		"trust for a server":  {[]string{signed, "--ca", ca}, "are for --tsa"},
+		"lasting T":           {[]string{signed, "--level", "T", "--ending-within", "30", "--data", s.Dir}, "is for the level A"},
+		"lasting, no trust":   {[]string{signed, "--ending-within", "30", "--server", "https://b"}, "--ending-within needs --ca"},
 		"no trust":            {[]string{signed, "--tsa", "http://a/", "--data", dir}, "--tsa needs --ca"},
 		"no address":          {[]string{signed, "--tsa", "a", "--ca", ca}, "is no address"},
 		"a network":           {[]string{signed, "--tsa", "http://a/", "--ca", ca, "--allow-network", "%"}, "--allow-network"},
@@ -197,6 +199,23 @@ func TestEnhanceFolder(t *testing.T) {
 		}
 		if err := os.Remove(filepath.Join(below, "c.txt.enhanced.sig")); err != nil {
 			t.Fatal(err)
+		}
+	}
+	// What lasts is left out, and what ends soon is renewed.
+	s.MustRun("enhance", dir, "--in-place", "--data", s.Dir)
+	sizes := func() (list []int) {
+		for _, path := range signed {
+			list = append(list, len(tamgatest.ReadFile(t, path)))
+		}
+		return list
+	}
+	for way, flags := range map[string][]string{"server": {"--data", s.Dir}, "offline": offline} {
+		for days, want := range map[string]string{"30": "0 raised, 3 had the level", "40000": "3 raised, 0 had the level"} {
+			before := sizes()
+			out := s.MustRun(append([]string{"enhance", dir, "--in-place", "--ending-within", days}, flags...)...)
+			if !strings.Contains(out, want) || slices.Equal(before, sizes()) != (days == "30") {
+				t.Errorf("%s, %s days: %s", way, days, out)
+			}
 		}
 	}
 	r := tamgatest.Run(t.Context(), "", "enhance", dir, "--document", office, "--data", s.Dir)
