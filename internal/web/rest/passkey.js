@@ -33,6 +33,12 @@
       start.disabled = failed.hidden = false
     }
   })
+  // Enter would send the form without an answer, or press a button of another way.
+  form.addEventListener('keydown', event => {
+    if (event.key !== 'Enter' || !event.target.matches('input')) return
+    event.preventDefault()
+    start.click()
+  })
   form.querySelector('[data-passkey-off]').hidden = true
   start.hidden = false
 })()
