@@ -199,16 +199,18 @@ func TestPowers(t *testing.T) {
 	for _, c := range []struct {
 		name, rules string
 		files       bool
+		cert        int64
 		params      tamgatest.Parameters
 		status      int
 		want        string
 	}{
-		{"none is given", "[{codes: [BBR_1]}]", false, nil, 403, "a power of attorney is needed to sign: send it as the parameter Power"},
-		{"one is given", "[{codes: [BBR_1]}]", false, tamgatest.Parameters{"Power": good}, 200, ""},
-		{"it does not grant what the group needs", "[{groups: [Default], codes: [BBR_3]}]", false, tamgatest.Parameters{"Power": good}, 403, "does not grant BBR_3"},
-		{"another group", "[{groups: [Others]}]", false, nil, 200, ""},
-		{"a stored one", "[{codes: [BBR_1]}]", true, nil, 200, ""},
-		{"a stored one does not grant it", "[{codes: [BBR_3]}]", true, nil, 403, "does not grant BBR_3"},
+		{"none is given", "[{codes: [BBR_1]}]", false, employee, nil, 403, "a power of attorney is needed to sign: send it as the parameter Power"},
+		{"the head needs none", "[{codes: [BBR_1]}]", false, head, nil, 200, ""},
+		{"one is given", "[{codes: [BBR_1]}]", false, employee, tamgatest.Parameters{"Power": good}, 200, ""},
+		{"it does not grant what the group needs", "[{groups: [Default], codes: [BBR_3]}]", false, employee, tamgatest.Parameters{"Power": good}, 403, "does not grant BBR_3"},
+		{"another group", "[{groups: [Others]}]", false, employee, nil, 200, ""},
+		{"a stored one", "[{codes: [BBR_1]}]", true, employee, nil, 200, ""},
+		{"a stored one does not grant it", "[{codes: [BBR_3]}]", true, employee, nil, 403, "does not grant BBR_3"},
 	} {
 		settings := []string{"--set", "powers.rules=" + c.rules}
 		if c.files {
@@ -219,7 +221,7 @@ func TestPowers(t *testing.T) {
 		}
 		again := tamgatest.StartIn(t, server.Dir, settings...)
 		last = again
-		if status, body := sign(again, again.Token(), employee, c.params); status != c.status || !strings.Contains(body, c.want) {
+		if status, body := sign(again, again.Token(), c.cert, c.params); status != c.status || !strings.Contains(body, c.want) {
 			t.Errorf("%s: %d %s, want %d %q", c.name, status, body, c.status, c.want)
 		}
 	}
