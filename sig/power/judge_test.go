@@ -17,6 +17,7 @@ import (
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
 	"tamga/sig"
+	"tamga/sig/budget"
 	"tamga/sig/cades"
 	"tamga/sig/power"
 	"tamga/sig/xmldsig"
@@ -371,6 +372,16 @@ func TestLoad(t *testing.T) {
 		var wrong *power.Error
 		if !errors.As(err, &wrong) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.name, err, c.want)
+		}
+	}
+	// A budget pays for all of it.
+	var document *sig.ErrDocument
+	for _, limits := range []budget.Limits{{Steps: 1000, Memory: 1 << 20}, {Steps: 1 << 30, Memory: 2000}} {
+		for _, files := range [][][]byte{good, {packed(t, good...)}} {
+			ctx := budget.With(t.Context(), limits)
+			if _, err := power.Load(ctx, formats, w.check, []sig.File{{Document: sigtest.Document(files[0])}}); !errors.As(err, &document) {
+				t.Errorf("%+v: %v", limits, err)
+			}
 		}
 	}
 	// A signature of another document is named.

@@ -21,7 +21,6 @@ import (
 const (
 	MaxPowers     = 10
 	MaxSignatures = 30 // files
-	maxFile       = MaxSize
 )
 
 // Set is some powers with their signatures.
@@ -108,7 +107,7 @@ func unpacked(ctx context.Context, list []sig.File) (all []sig.File, err error) 
 				if len(files) == MaxPowers+MaxSignatures {
 					return nil, faulty("there are more than %d files", MaxPowers+MaxSignatures)
 				}
-				content, err := a.Content(ctx, e, maxFile)
+				content, err := a.Content(ctx, e, MaxSize)
 				if err != nil {
 					return nil, err
 				}
@@ -154,11 +153,21 @@ func (s *Set) add(ctx context.Context, known sig.Formats, check sig.Check, f sig
 	if f.Document.Size() > MaxSize {
 		return faulty("it has %d bytes, at most %d expected", f.Document.Size(), MaxSize)
 	}
-	document := make([]byte, f.Document.Size())
-	if n, err := f.Document.ReadAt(document, 0); n < len(document) {
-		if err == nil || err == io.EOF {
-			err = io.ErrUnexpectedEOF
+	document, err := sig.Within(ctx, f.Document, func(ctx context.Context) ([]byte, error) {
+		_, b := budget.Of(ctx, 0)
+		if err := b.Hold(f.Document.Size()); err != nil {
+			return nil, err
 		}
+		document := make([]byte, f.Document.Size())
+		if n, err := f.Document.ReadAt(document, 0); n < len(document) {
+			if err == nil || err == io.EOF {
+				err = io.ErrUnexpectedEOF
+			}
+			return nil, err
+		}
+		return document, nil
+	})
+	if err != nil {
 		return err
 	}
 	p, signed, err := read(ctx, document)
