@@ -28,7 +28,7 @@ const (
 	codeMalformed     = "signature-malformed"       // an entry with a signature cannot be read
 	codeUncovered     = "file-not-covered"          // a file that no signature covers
 	codeHidden        = "hidden-entry"              // bytes in the archive that belong to no entry
-	codeEvidence      = "evidence-record"           // an evidence record, which is not checked
+	codeEvidence      = "evidence-record"           // an evidence record that proves nothing
 	codeTimeStamp     = "time-stamp"                // a time stamp that is invalid
 	codeNoCertificate = "certificate-missing"       // the certificate of a time stamp was not found
 	codeNotLookedAt   = "original-not-compared"     // an original document was given, which this format does not use

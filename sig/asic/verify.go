@@ -37,10 +37,15 @@ func (f *Format) verify(ctx context.Context, check *sig.Check) (*sig.Report, err
 	if err := v.lists(); err != nil {
 		return nil, err
 	}
+	records, err := v.records() // they may prove time stamps, too
+	if err != nil {
+		return nil, err
+	}
 	stamps, err := v.stamps()
 	if err != nil {
 		return nil, err
 	}
+	stamps = append(stamps, records...)
 	for _, one := range c.cms {
 		if err := v.message(one); err != nil {
 			return nil, err
@@ -119,24 +124,14 @@ func (v *verifier) structure() {
 	case c.kind == kindS && len(c.manifests) > 0:
 		v.tell(codeKind, false, "the container is ASiC-S, but has a list of files as ASiC-E")
 	}
-	for _, f := range c.records {
-		v.tell(codeEvidence, false, "the evidence record %s was not checked", quote(f.Name))
-	}
-	for _, f := range c.evidence {
-		v.tell(codeEvidence, false, "the list %s of an evidence record was not checked", quote(f.Name))
-	}
 	if c.kind == kindOther {
 		v.tell(codeMimetype, false, "the container says that it is %s, not ASiC", quote(c.mimetype))
 	}
 	if v.check.Original != nil || v.check.Hash != nil {
 		v.tell(codeNotLookedAt, false, "the given original document or hash value was ignored: a container holds what it signs")
 	}
-	if len(c.cms)+len(c.xml)+len(c.stamps) == 0 {
-		text := "the container has no signature and no time stamp"
-		if len(c.records) > 0 {
-			text += ", only an evidence record, which is not checked"
-		}
-		v.tell(codeNoSignature, true, "%s", text)
+	if len(c.cms)+len(c.xml)+len(c.stamps)+len(c.records) == 0 {
+		v.tell(codeNoSignature, true, "the container has no signature and no time stamp")
 	}
 }
 
@@ -147,7 +142,7 @@ func (v *verifier) lists() error {
 	for _, group := range []struct {
 		from    []*file
 		archive bool
-	}{{v.of.manifests, false}, {v.of.archives, true}} {
+	}{{v.of.manifests, false}, {v.of.archives, true}, {v.of.evidence, true}} {
 		for _, f := range group.from {
 			if read++; read > maxManifests {
 				v.tell(codeMany, true, "the container has more than %d lists of files; the others were not read", maxManifests)

@@ -47,7 +47,7 @@ func (v *Verification) Card(ctx context.Context, o *CardOrder) (sig.Result, erro
 		return nil, err
 	}
 	return MakeCard(v.bounded(ctx), v.Formats, sig.Check{
-		Roots: trust.Roots, Intermediates: trust.Intermediates, CRLs: trust.CRLs, At: v.Now(), Evidence: v.Evidence, RequireRevocation: true,
+		Roots: trust.Roots, Intermediates: trust.Intermediates, CRLs: trust.CRLs, At: v.Now(), Evidence: v.Evidence, RequireRevocation: true, Ends: v.Ends, LivingStamps: v.LivingStamps,
 	}, o)
 }
 
