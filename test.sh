@@ -8,8 +8,8 @@
 #                      short form runs a part
 #   CI=true ./test.sh  the long forms, and also staticcheck, the race detector, every fuzz target for a
 #                      short time, and the build for Windows. A missing program fails its tests. The
-#                      race detector checks internal/, where most goroutines run, but not the
-#                      arithmetic and the SQLite library below it
+#                      race detector checks internal/, where most goroutines run, but not commands,
+#                      pages, and the arithmetic and the SQLite library below
 #   ./test.sh --full   as with CI=true, but longer: the race detector checks everything, fuzz targets
 #                      get ten times the inputs, processes are frozen for longer, a release is made
 #                      twice and installed in a clean Debian, arm64 runs its tests under qemu, the
@@ -273,8 +273,13 @@ if [ -n "$race" ]; then
   done
   # A watched program waits a second before it ends, and tests start thousands of them.
   export GORACE="${GORACE:-atexit_sleep_ms=100}"
-  CGO_ENABLED=1 tests -race "${unwatched[@]}" -timeout $limit "${longest[@]}" ./internal/...
-  CGO_ENABLED=${full:-0} tests ${full:+-race} -timeout $limit . ./cmd/... ./gost/... ./pki/... ./sig/...
+  # Commands and pages do one thing at a time; what they call is watched by the tests of the interfaces and of the domain.
+  watched='^tamga/internal/' alone='^tamga/internal/(cli|config|corpus|extension|judge|testcost|web/pages|web/rest/openapi)(/|$)'
+  [ -z "$full" ] || alone='^$'
+  mapfile -t watch < <(go list ./... | grep -E "$watched" | grep -vE "$alone")
+  mapfile -t rest < <(go list ./... | grep -vxF -f <(printf '%s\n' "${watch[@]}"))
+  CGO_ENABLED=1 tests -race "${unwatched[@]}" -timeout $limit ./internal/adapter/store ./internal/web/{signapi,tokenapi,umsapi} "${watch[@]}"
+  CGO_ENABLED=${full:-0} tests ${full:+-race} -timeout $limit ./cmd/tamga ./sig/{pdf,cades,xmldsig,asic} ./internal/extension "${rest[@]}"
   modules
 else
   # A browser and several processes wait often, and the others compute meanwhile.
