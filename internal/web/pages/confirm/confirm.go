@@ -534,7 +534,7 @@ func (a *API) offer(ctx context.Context, who audit.Principal, p *confirm.Prompt,
 	}
 	v.Ask, v.Label, v.AnswerBefore, v.Left = "confirm.ask."+r.Method, r.Label, r.AnswerBefore, p.Left
 	if p.RepeatsIn > 0 {
-		v.AgainAt = a.Now().Add(p.RepeatsIn)
+		v.AgainAt = a.Now().Add(p.RepeatsIn + time.Minute - 1).Truncate(time.Minute) // the page shows minutes
 	}
 	v.Passkey, v.AsksNumber = string(p.Request), r.AsksNumber(who.TokenID)
 	if r.ShowsNumber(who.TokenID) {

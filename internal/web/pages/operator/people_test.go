@@ -141,7 +141,7 @@ func TestRulesOfPerson(t *testing.T) {
 	b, at := pagetest.Operator(w, w.Dev.Operator.Login), pagetest.PersonAt(id)
 	const denied, confirmed, notified = "<dt>Denied actions</dt><dd>", "<dt>Actions to confirm</dt><dd>", "<dt>Notifications</dt><dd>"
 	all, fixed := "for the installation</dd>", ` <span class="tag">operators may not change it</span></dd>`
-	b.Shows(b.Record(at), denied+all, confirmed+all, notified+all, "<dt>Ways to sign in and to confirm</dt><dd>for this person alone</dd>")
+	b.Shows(b.Record(at), denied+all, confirmed+all, notified+all, "<dt>Sign-in and confirmation</dt><dd>for this person alone</dd>")
 	b.Shows(b.SendCommand("/operator/groups/group-operation?of=Default", url.Values{"fixed": {"false"}, "actions": {"SignDocument"}}))
 	b.Shows(b.SendCommand("/operator/groups/group-access?of=Default", url.Values{"fixed": {"true"}, "actions": {"ChangePin"}}))
 	b.Shows(b.Record(at), denied+"for the group Default"+fixed, confirmed+"for the group Default</dd>", notified+all)

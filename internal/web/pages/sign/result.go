@@ -291,7 +291,7 @@ func (w speaker) signature(s *signature) signatureResult {
 	}
 	out.Kind, out.Qualified, out.Power = w.kind(s), w.quality(s.Quality), w.power(s.Mandate)
 	out.Moments = w.moments(s, out.Row)
-	out.Chain = w.chain(s)
+	out.Chain = w.chain(s, out.Row)
 	out.Known, out.Open = w.established(s)
 	return out
 }
@@ -419,8 +419,8 @@ func (w speaker) moments(s *signature, row string) (list []moment) {
 	return list
 }
 
-// chain returns who vouches for the signer.
-func (w speaker) chain(s *signature) (list []link) {
+// chain returns who vouches for the signer. Without a chain, row says whether the issuer was looked for.
+func (w speaker) chain(s *signature, row string) (list []link) {
 	c := s.Signer
 	if c == nil {
 		return nil
@@ -434,8 +434,11 @@ func (w speaker) chain(s *signature) (list []link) {
 		hint += ". " + of
 	}
 	list = append(list, link{kind, "user", view.NameIn(c.Subject), hint})
-	if len(s.Path) == 0 {
+	if len(s.Path) == 0 && row == "unknown_authority" {
 		return append(list, link{"warn", "question", view.NameIn(c.Issuer), w.Text("verify.chain.unknown")})
+	}
+	if len(s.Path) == 0 {
+		return append(list, link{"", "authority", view.NameIn(c.Issuer), w.Text("verify.chain.claimed")})
 	}
 	for i, above := range s.Path[1:] {
 		one := link{kind, "authority", view.NameIn(above.Subject), w.Text("verify.chain.authority", w.Day(s.Path[i].NotBefore))}

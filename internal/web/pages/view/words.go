@@ -366,7 +366,7 @@ func (w *Words) timeIn(form string, t time.Time, said func(t time.Time) string) 
 
 // Clock returns the time of the day for people, with the zone of the reader.
 func (w *Words) Clock(t time.Time) string {
-	return t.In(w.Location()).Format("15:04") + "\u00a0(" + w.zoneName(t) + ")"
+	return w.timeIn(markClock, t, func(t time.Time) string { return t.Format("15:04") + "\u00a0(" + w.zoneName(t) + ")" })
 }
 
 // Day returns the day of a time for people, in the zone of the reader.
@@ -391,7 +391,7 @@ func (w *Words) dayOf(t time.Time) string {
 // functions are those of the templates.
 func (w *Words) functions() template.FuncMap {
 	return template.FuncMap{
-		"t": w.Text, "audited": w.Audited, "count": w.Count, "size": w.Size, "limit": w.Limit, "when": w.When, "moment": w.Moment, "day": w.Day, "part": part, "own": w.Own, "icon": look.Icon, "seal": seal, "texts": w.all, "tone": tone, "person": PersonIn, "visible": Visible, "suite": w.Suite, "digest": w.digest, "list": func(values ...any) []any { return values },
+		"t": w.Text, "audited": w.Audited, "count": w.Count, "size": w.Size, "limit": w.Limit, "when": w.When, "moment": w.Moment, "clock": w.Clock, "day": w.Day, "part": part, "own": w.Own, "icon": look.Icon, "seal": seal, "texts": w.all, "tone": tone, "person": PersonIn, "visible": Visible, "suite": w.Suite, "digest": w.digest, "list": func(values ...any) []any { return values },
 		"language": func() string { return w.Language }, "languages": func() []choice {
 			var list []choice
 			for _, l := range Languages {

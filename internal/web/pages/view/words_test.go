@@ -319,8 +319,8 @@ func TestWords(t *testing.T) {
 	}
 	marking := *en
 	marking.marks = true
-	page := marking.When(at) + "|" + marking.Moment(at) + "|" + marking.Day(at) + "|" + marking.When(time.Time{}) + "|\ue0f1x1\ue0f1"
-	if got, want := string(en.In(notify.Zone("Asia/Vladivostok", nil)).timesIn([]byte(page))), "5\u00a0Mar 2026, 19:07\u00a0(UTC+10)|5 Mar 2026 19:07:00 UTC+10|5\u00a0Mar 2026||\ue0f1x1\ue0f1"; got != want {
+	page := marking.When(at) + "|" + marking.Moment(at) + "|" + marking.Day(at) + "|" + marking.Clock(at) + "|" + marking.When(time.Time{}) + "|\ue0f1x1\ue0f1"
+	if got, want := string(en.In(notify.Zone("Asia/Vladivostok", nil)).timesIn([]byte(page))), "5\u00a0Mar 2026, 19:07\u00a0(UTC+10)|5 Mar 2026 19:07:00 UTC+10|5\u00a0Mar 2026|19:07\u00a0(UTC+10)||\ue0f1x1\ue0f1"; got != want {
 		t.Errorf("a page has %q, want %q", got, want)
 	}
 	if got := []string{en.When(at), ru.When(at), en.Day(at), ru.Day(at), ru.When(time.Time{})}; !slices.Equal(got,

@@ -46,9 +46,10 @@ const (
 	markWhen   = "w"
 	markMoment = "m"
 	markDay    = "d"
+	markClock  = "c"
 )
 
-var timeMark = regexp.MustCompile("\ue0f1([wmd])(-?[0-9]{1,18})\ue0f1")
+var timeMark = regexp.MustCompile("\ue0f1([wmdc])(-?[0-9]{1,18})\ue0f1")
 
 func mark(form string, t time.Time) string {
 	return "\ue0f1" + form + strconv.FormatInt(t.UnixMilli(), 10) + "\ue0f1"
@@ -68,6 +69,8 @@ func (w *Words) timesIn(page []byte) []byte {
 			return []byte(w.Moment(t))
 		case markDay:
 			return []byte(w.Day(t))
+		case markClock:
+			return []byte(w.Clock(t))
 		}
 		return []byte(w.When(t))
 	})
