@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"tamga/internal/domain/oath/otp"
 	"tamga/internal/sigtest"
 	"tamga/internal/tamgatest"
 	"tamga/pki/suite"
@@ -24,23 +25,7 @@ func TestPowers(t *testing.T) {
 	withdrawn := tamgatest.WriteFile(t, filepath.Join(dir, "withdrawn"), "# none\n")
 	server := tamgatest.Start(t, "--set", "powers.withdrawn_file="+withdrawn)
 	token := server.Token()
-	issue := func(id sigtest.Identifiers) int64 {
-		t.Helper()
-		args := []string{"cert", "issue", server.Dev.User.Login, "--json", "--data", server.Dir, "--subject", "CN=" + id.Surname}
-		for name, value := range map[string]string{"INN": id.INN, "SNILS": id.SNILS, "INNLE": id.INNLE, "OGRN": id.OGRN} {
-			if value != "" {
-				args = append(args, "--subject", name+"="+value)
-			}
-		}
-		var issued struct {
-			ID int64 `json:"id"`
-		}
-		if err := json.Unmarshal([]byte(server.MustRun(args...)), &issued); err != nil || issued.ID == 0 {
-			t.Fatal(err)
-		}
-		return issued.ID
-	}
-	head, employee := issue(sigtest.Head), issue(sigtest.Employee)
+	head, employee := issueTo(t, server, sigtest.Head), issueTo(t, server, sigtest.Employee)
 	made := func(change func(p *sigtest.Power)) (document, signature []byte) {
 		t.Helper()
 		p := sigtest.NewPower()
@@ -224,6 +209,98 @@ func TestPowers(t *testing.T) {
 		if status, body := sign(again, again.Token(), c.cert, c.params); status != c.status || !strings.Contains(body, c.want) {
 			t.Errorf("%s: %d %s, want %d %q", c.name, status, body, c.status, c.want)
 		}
+	}
+}
+
+// issueTo issues a certificate with identifiers to the user of a server.
+func issueTo(t *testing.T, server *tamgatest.Server, id sigtest.Identifiers) int64 {
+	t.Helper()
+	args := []string{"cert", "issue", server.Dev.User.Login, "--json", "--data", server.Dir, "--subject", "CN=" + id.Surname}
+	for name, value := range map[string]string{"INN": id.INN, "SNILS": id.SNILS, "INNLE": id.INNLE, "OGRN": id.OGRN} {
+		if value != "" {
+			args = append(args, "--subject", name+"="+value)
+		}
+	}
+	var issued struct {
+		ID int64 `json:"id"`
+	}
+	if err := json.Unmarshal([]byte(server.MustRun(args...)), &issued); err != nil || issued.ID == 0 {
+		t.Fatal(err)
+	}
+	return issued.ID
+}
+
+// TestPowersConfirmed orders a signature with a power of attorney that its user confirms. A power that does not cover it is refused
+// before the user is asked, and one that is withdrawn meanwhile when the operation is carried out.
+func TestPowersConfirmed(t *testing.T) {
+	t.Parallel()
+	withdrawn := tamgatest.WriteFile(t, filepath.Join(t.TempDir(), "withdrawn"), "# none\n")
+	users := tamgatest.NewUMS(tamgatest.Start(t, "--set", "powers.withdrawn_file="+withdrawn))
+	server := users.Server
+	secret := []byte("secret of a token 01")
+	key, err := otp.New(otp.SHA1, 6, secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	step := int64(0)
+	code := func() string { step++; return key.Code(step - 1) }
+	tokens := filepath.Join(t.TempDir(), "tokens.csv")
+	if err := os.WriteFile(tokens, fmt.Appendf(nil, "serial,type,secret_hex\ndev,HOTP,%x\n", secret), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	server.Command("token", "import", tokens)
+	c := &v2{Server: server, t: t, bearer: users.Tokens[tamgatest.Ours]}
+	call := func(address string, body, into any) {
+		t.Helper()
+		status, answer := c.send("POST", address, body)
+		if status != 200 {
+			t.Fatalf("%s: %d %.300s", address, status, answer)
+		}
+		if into != nil {
+			if err := json.Unmarshal(answer, into); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	person := server.URL + "/STS/ums/user/" + server.Dev.User.ID
+	call(person+"/oath", fields{"Serial": "dev", "FirstOtp": code(), "SecondOtp": code()}, nil)
+	call(person+"/authmethod/oath?level=1", nil, nil)
+	c.bearer = server.Token()
+	head, employee := issueTo(t, server, sigtest.Head), issueTo(t, server, sigtest.Employee)
+	order := func(change func(p *sigtest.Power), confirmed bool) fields {
+		p := sigtest.NewPower()
+		p.From, p.Until = "2020-01-01", "2120-12-31"
+		change(&p)
+		document := p.XML()
+		signature := server.Signed("POST", "/api/documents", c.bearer, tamgatest.Request(document, "CAdES", head, tamgatest.Parameters{"IsDetached": "True", "CADESType": "BES"}))
+		return fields{"BinaryData": []fields{{"Content": []byte("contract"), "ContentInfo": "a.txt"}}, "ForceConfirmation": confirmed, "Signature": fields{
+			"Type": "CAdES", "Parameters": fields{"CADESType": "BES", "Power": archive(t, document, signature)}, "CertificateId": fmt.Sprint(employee),
+		}}
+	}
+	wrong := func(p *sigtest.Power) { p.Representatives[0].SNILS = "99999999999" }
+	c.refusal("access_denied", order(wrong, false))
+	c.refusal("access_denied", order(wrong, true))
+	created := c.operation(order(func(*sigtest.Power) {}, true))
+	confirm := func(more string, value any) (answer struct {
+		AccessToken string
+		Challenge   struct{ TextChallenge []struct{ RefID string } }
+	}) {
+		call(server.URL+"/STS/v2.0/confirmation", fields{"Resource": server.Dev.Resource, "ClientId": server.Dev.ClientID, more: value}, &answer)
+		return answer
+	}
+	asked := confirm("OperationId", created.ID.String())
+	if len(asked.Challenge.TextChallenge) != 1 {
+		t.Fatalf("%+v", asked)
+	}
+	given := confirm("ChallengeResponse", fields{"TextChallengeResponse": []any{fields{"RefId": asked.Challenge.TextChallenge[0].RefID, "Value": code()}}})
+	c.bearer = given.AccessToken
+	tamgatest.WriteFile(t, withdrawn, sigtest.NewPower().Number+"\n")
+	c.refusal("access_denied", "{}")
+	if err := os.Truncate(withdrawn, 0); err != nil {
+		t.Fatal(err)
+	}
+	if signed := c.operation("{}").Result.ProcessedDocuments; len(signed) != 1 || signed[0].Content == nil {
+		t.Errorf("%+v", signed)
 	}
 }
 
