@@ -189,7 +189,7 @@ func (s *state) read() {
 		s.services.log.Warn("reading metrics from the database", "error", err)
 		return
 	}
-	if s.renewals, err = s.services.retentions(ctx); err != nil {
+	if s.renewals, err = s.services.Renewals(ctx); err != nil {
 		s.services.log.Warn("reading retentions for metrics", "error", err)
 	}
 	list, _, err := s.services.TrustList.Info(ctx)

@@ -5,10 +5,12 @@ package app
 import (
 	"context"
 	"crypto/rand"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"tamga/internal/adapter/store"
+	"tamga/internal/domain/audit"
 	"tamga/internal/domain/retention"
 )
 
@@ -18,9 +20,13 @@ func (m *serverMaker) makeRetention(context.Context) error {
 		Store: store.Retentions{DB: m.DB}, Documents: m.documents, Operations: m.Operations, Signer: m.signer, Events: m.Messages,
 		Services: m.timeStampServices, Now: m.DB.Now, Rand: rand.Reader, Settings: m.Config.Retention.Settings(),
 		Counted: countRenewals(m.metrics),
-		Failed: func(err error) { m.log.Error("renewing archive time stamps", "error", err) },
+		Failed:  func(err error) { m.log.Error("renewing archive time stamps", "error", err) },
 	}
 	m.server.retention = m.retention
+	if len(m.Config.Retention.Groups) > 0 {
+		m.documents.KeepFor = func(who audit.Principal) time.Duration { return m.Config.Retention.KeepFor(who.Group) }
+		m.documents.Kept = m.retention.Kept
+	}
 	return m.Operations.Add(m.retention.OperationKind())
 }
 
@@ -50,8 +56,8 @@ var (
 	renewalsDelay = prometheus.NewDesc("tamga_renewals_delay_seconds", "How long the first archive time stamp has been due for renewal.", nil, nil)
 )
 
-// retentions reads the figures of renewals.
-func (b *Base) retentions(ctx context.Context) (retention.Figures, error) {
+// Renewals returns the figures of renewals.
+func (b *Base) Renewals(ctx context.Context) (retention.Figures, error) {
 	return (&retention.Service{Store: store.Retentions{DB: b.DB}, Now: b.DB.Now}).Figures(ctx)
 }
 

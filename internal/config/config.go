@@ -654,6 +654,7 @@ func (c *Config) Validate(types []string) error {
 	faults = append(faults, c.Evidence.check()...)
 	faults = append(faults, c.Audit.Export.check()...)
 	faults = append(faults, c.TrustList.check(), c.Verification.check(), c.Powers.check())
+	faults = append(faults, c.Retention.check()...)
 	return errors.Join(faults...)
 }
 

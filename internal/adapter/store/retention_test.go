@@ -521,6 +521,65 @@ func TestRetentionOfDetached(t *testing.T) {
 	}
 }
 
+// The policy of a group keeps what its users store: permanent documents, of which those without a signature lose it again.
+func TestRetentionByPolicy(t *testing.T) {
+	for _, engine := range engines(t) {
+		for _, inRow := range []int64{0, 64 << 10} {
+			t.Run(fmt.Sprintf("%s/%d", engine.name, inRow), func(t *testing.T) {
+				t.Parallel()
+				db := storetest.Open(t, engine.reused(t))
+				k := newKeeper(t, db, t.TempDir(), 0, suite.ECDSAP256, inRow)
+				k.registered(db)
+				k.who.Group = "Default"
+				k.documents.KeepFor = func(who audit.Principal) time.Duration {
+					if who.Group == "Default" {
+						return 10 * 365 * 24 * time.Hour
+					}
+					return 0
+				}
+				k.documents.Kept = k.Service.Kept
+				signed := k.signed("T", nil)
+				save := func(content []byte, temporary bool) string {
+					b := k.documents.NewBatch(k.who)
+					id, err := b.Save(t.Context(), document.Description{Name: "x", Temporary: temporary}, bytes.NewReader(content))
+					k.must(errors.Join(err, b.Record(t.Context())))
+					return id
+				}
+				in, err := k.documents.NewIntake(t.Context(), k.who)
+				k.must(err)
+				_, err = in.Write(signed)
+				k.must(errors.Join(err, in.Finish()))
+				list, err := k.documents.Keep(t.Context(), k.who, []document.New{{Content: in}})
+				k.must(err)
+				kept := []string{list[0].ID, save(signed, false)}
+				text, temporary := save([]byte("a text"), false), save(signed, true)
+				for _, id := range append(kept, text) {
+					if err := k.documents.Delete(t.Context(), k.who, id); !fault.Is(err, fault.InvalidObjectState) {
+						t.Errorf("removed: %v", err)
+					}
+				}
+				k.round()
+				for _, id := range kept {
+					if r := k.row(id); r.Origin != retention.ByPolicy || !r.KeepUntil.Equal(sigtest.Time.Add(10*365*24*time.Hour)) || k.stamps(id) != 1 {
+						t.Errorf("%+v", r)
+					}
+				}
+				for _, id := range []string{text, temporary} {
+					if r, err := k.Of(t.Context(), k.who, id); !fault.Is(err, fault.NotFound) {
+						t.Errorf("kept: %+v, %v", r, err)
+					}
+					k.must(k.documents.Delete(t.Context(), k.who, id))
+				}
+				if len(k.told) != 2 || len(k.outcomes) != 2 {
+					t.Errorf("%+v, %v", k.told, k.outcomes)
+				}
+				k.who.Group = "Other"
+				k.must(k.documents.Delete(t.Context(), k.who, save(signed, false)))
+			})
+		}
+	}
+}
+
 // A renewal is never refused by a quota, and counts in it.
 func TestRetentionQuota(t *testing.T) {
 	db := storetest.SQLite(t)

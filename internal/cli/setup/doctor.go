@@ -96,6 +96,7 @@ var checks = []struct {
 	{"authorities", true, (*examination).authorities},
 	{"messages", true, (*examination).messages},
 	{"trust list", true, (*examination).trustList},
+	{"retention", true, (*examination).retention},
 	{"audit export", true, (*examination).auditExport},
 	{"operators", true, (*examination).operators},
 	{network, false, (*examination).network},

@@ -22,6 +22,8 @@ import (
 	"hash"
 	"io"
 	"time"
+
+	"tamga/internal/domain/audit"
 )
 
 // Info describes a document.
@@ -278,6 +280,10 @@ type Service struct {
 	Bytes   Bytes
 	// Retention is in the same database; nil: Retain and Replace are not called.
 	Retention RetentionStore
+	// KeepFor returns how long permanent documents that a user stores are kept, 0: they are not. Kept is called with those
+	// that are, in the transaction that stores them. nil: none is kept.
+	KeepFor func(who audit.Principal) time.Duration
+	Kept    func(ctx context.Context, documents []Info) error
 	// Digest returns the algorithm that new documents of a user are hashed with.
 	Digest func(ctx context.Context, userID string) (Digest, error)
 	// Held reports whether a backup runs, so that no bytes may be removed. nil: never.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -63,6 +64,24 @@ func (s *Service) Keep(ctx context.Context, who audit.Principal, documents []New
 
 // record makes documents of records whose bytes are durable, or are in the records.
 func (s *Service) record(ctx context.Context, records []Record) error {
+	var kept []Info
+	for i := range records {
+		if !records[i].KeepUntil.IsZero() {
+			kept = append(kept, records[i].Info)
+		}
+	}
+	if kept == nil {
+		return s.put(ctx, records)
+	}
+	return s.Store.Atomic(ctx, func(ctx context.Context) error {
+		if err := s.put(ctx, records); err != nil {
+			return err
+		}
+		return s.Kept(ctx, kept)
+	})
+}
+
+func (s *Service) put(ctx context.Context, records []Record) error {
 	outcome, err := s.Store.KeepDocuments(ctx, records, s.quotas())
 	switch {
 	case err != nil:
@@ -201,6 +220,11 @@ func (s *Service) settle(ctx context.Context, who audit.Principal, documents []N
 	records := make([]Record, len(documents))
 	for i, d := range documents {
 		records[i] = d.Content.record(d.Description, now)
+		if s.KeepFor != nil && !s.boundless && !d.Description.Temporary {
+			if life := s.KeepFor(who); life > 0 {
+				records[i].KeepUntil = now.Add(life).UTC().Truncate(time.Millisecond)
+			}
+		}
 	}
 	return records, nil
 }

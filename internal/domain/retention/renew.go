@@ -93,6 +93,12 @@ func (s *Service) Next(ctx context.Context) (worked, passes bool, err error) {
 		return s.Store.ExtendRenewal(ctx, row.Document, l)
 	}, func(ctx context.Context) error { return s.attempt(ctx, &attempt{row, l.Token}) })
 	switch {
+	case errors.Is(err, errUnsigned):
+		err := s.over(ctx, &attempt{row, l.Token}, true)
+		if errors.Is(err, lease.ErrLost) {
+			err = nil
+		}
+		return true, false, err
 	case err == nil, errors.Is(err, lease.ErrLost): // taken over by another process, or the retention was ended
 		return true, false, nil
 	case ctx.Err() != nil: // this process is stopping: another one continues at once
@@ -107,7 +113,7 @@ func (s *Service) Next(ctx context.Context) (worked, passes bool, err error) {
 // attempt renews a document that is leased, or ends its retention if its time is over.
 func (s *Service) attempt(ctx context.Context, a *attempt) error {
 	if !a.row.KeepUntil.After(s.now()) {
-		return s.over(ctx, a)
+		return s.over(ctx, a, false)
 	}
 	_, _, err := s.Operations.Start(ctx, &operation.Order{
 		Kind: Kind, Form: operation.FormService, Owner: audit.Principal{UserID: a.row.UserID, Login: a.row.Login}, Confirming: operation.Refuses,
@@ -116,8 +122,11 @@ func (s *Service) attempt(ctx context.Context, a *attempt) error {
 	return err
 }
 
-// over ends a retention whose time is over. The document stays, and its owner may remove it.
-func (s *Service) over(ctx context.Context, a *attempt) error {
+// errUnsigned means that the policy of a group has kept a document that has no signature to renew.
+var errUnsigned = errors.New("retention: not a signed document")
+
+// over ends a retention whose time is over, or with early before that. The document stays, and its owner may remove it.
+func (s *Service) over(ctx context.Context, a *attempt, early bool) error {
 	return s.Store.Atomic(ctx, func(ctx context.Context) error {
 		held, err := s.Store.FinishRenewal(ctx, &a.row, a.token)
 		if err == nil && !held {
@@ -126,7 +135,10 @@ func (s *Service) over(ctx context.Context, a *attempt) error {
 		if err != nil {
 			return err
 		}
-		return s.Store.EndRetention(ctx, a.row.Document)
+		if err := s.Store.EndRetention(ctx, a.row.Document); err != nil || !early {
+			return err
+		}
+		return s.Documents.Retain(ctx, audit.Principal{UserID: a.row.UserID}, a.row.Document, time.Time{})
 	})
 }
 
@@ -136,6 +148,11 @@ func (s *Service) do(ctx context.Context, run *operation.Run) error {
 	return run.Order().Each(ctx, func(_ int, in []operation.Opened) (err error) {
 		if in[0].Err != nil {
 			return in[0].Err
+		}
+		if a.row.Origin == ByPolicy && a.row.RenewedAt.IsZero() {
+			if err := s.Signer.Renewable(ctx, in[0].Document); fault.Is(err, fault.InvalidContent) {
+				return errUnsigned
+			}
 		}
 		made, by, err := s.renewed(ctx, run.Owner, a.row.Document, in[0].Document)
 		if err != nil {

@@ -227,6 +227,19 @@ func (s *Service) Set(ctx context.Context, who audit.Principal, id string, until
 	})
 }
 
+// Kept gives documents that were stored a moment ago the retention that the policy of their owners' group wants, in the
+// transaction of ctx. One that is no signed document loses it again when its renewal is tried.
+func (s *Service) Kept(ctx context.Context, documents []document.Info) error {
+	now := s.now()
+	for i := range documents {
+		d := &documents[i]
+		if err := s.Store.PutRetention(ctx, &Retained{Document: d.ID, UserID: d.UserID, Origin: ByPolicy, RenewAt: now, DueAt: earlier(now, d.KeepUntil)}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func byPolicy() error {
 	return fault.New(fault.AccessDenied, "the policy of your group gave the document its retention: only an operator can end it earlier")
 }
@@ -252,7 +265,7 @@ func (s *Service) end(ctx context.Context, id string, operator bool) error {
 		case err != nil:
 			return err
 		case !found:
-			return fault.New(fault.NotFound, "the document has no retention")
+			return notRetained()
 		case !operator && r.Origin != ByOwner:
 			return fault.Rollback(byPolicy())
 		}
@@ -273,12 +286,19 @@ func (s *Service) Of(ctx context.Context, who audit.Principal, id string) (Retai
 	if err != nil {
 		return Retained{}, err
 	}
-	r, found, err := s.Store.Retention(ctx, d.ID)
+	return s.Find(ctx, d.ID)
+}
+
+// Find returns the retention of a document of any user. The caller has checked that it may be seen. The fault is object_not_found.
+func (s *Service) Find(ctx context.Context, id string) (Retained, error) {
+	r, found, err := s.Store.Retention(ctx, id)
 	if err == nil && !found {
-		err = fault.New(fault.NotFound, "the document has no retention")
+		err = notRetained()
 	}
 	return r, err
 }
+
+func notRetained() error { return fault.New(fault.NotFound, "the document has no retention") }
 
 // maxPage is the most documents of one call of List.
 const maxPage = 200

@@ -15,6 +15,7 @@ import (
 // Retentions keep documents of users for a time, with valid signatures; see [retention.Service].
 type Retentions interface {
 	List(ctx context.Context, f retention.Filter) ([]retention.Retained, error)
+	Find(ctx context.Context, id string) (retention.Retained, error)
 	EndFor(ctx context.Context, id string) error
 }
 
@@ -47,7 +48,10 @@ func (a *API) renewals(ctx context.Context, may bool) (table, error) {
 // endRetention is the command that ends the retention of a document of any user.
 func (a *API) endRetention() command {
 	return command{name: "retention-end", operation: "EndRetentionByOperator", effects: does(effect.None), named: true,
-		about: func(_ context.Context, o *object) (row, error) { return row{Cells: []cell{{Text: o.Of}}}, nil },
+		about: func(ctx context.Context, o *object) (row, error) {
+			r, err := a.Retentions.Find(ctx, o.Of)
+			return row{Cells: []cell{{Text: r.Name, Detail: r.Document}, {Text: r.Login}}}, err
+		},
 		do: func(ctx context.Context, o *object, _ rest.Form) (*made, error) {
 			rest.Concerning(ctx, "document "+o.Of)
 			return nil, a.Retentions.EndFor(ctx, o.Of)
