@@ -279,7 +279,7 @@ if [ -n "$race" ]; then
   mapfile -t watch < <(go list ./... | grep -E "$watched" | grep -vE "$alone")
   mapfile -t rest < <(go list ./... | grep -vxF -f <(printf '%s\n' "${watch[@]}"))
   CGO_ENABLED=1 tests -race "${unwatched[@]}" -timeout $limit ./internal/adapter/store ./internal/web/{signapi,tokenapi,umsapi} "${watch[@]}"
-  CGO_ENABLED=${full:-0} tests ${full:+-race} -timeout $limit ./cmd/tamga ./sig/{pdf,cades,xmldsig,asic} ./internal/extension "${rest[@]}"
+  CGO_ENABLED=${full:-0} tests ${full:+-race} -timeout $limit ./cmd/tamga ./sig/{pdf,cades,xmldsig,asic} "${rest[@]}"
   modules
 else
   # A browser and several processes wait often, and the others compute meanwhile.

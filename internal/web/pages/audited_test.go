@@ -21,6 +21,7 @@ import (
 	"tamga/internal/domain/confirm"
 	"tamga/internal/domain/confirm/what"
 	"tamga/internal/domain/policy"
+	"tamga/internal/domain/retention"
 	"tamga/internal/domain/signing"
 	"tamga/internal/web/pages"
 )
@@ -99,6 +100,7 @@ var computed = map[string][]string{
 	"AuditOperation": {confirm.AuditOperation, approval.AuditOperation},
 	"AuditReport":    {confirm.AuditReport},
 	"AuditSignature": {signing.AuditSignature},
+	"AuditName":      {retention.AuditName},
 	`"Execute" + op.Action`: {
 		"Execute" + policy.SignDocument.String(), "Execute" + policy.SignDocuments.String(), // see signing.actionOf
 		"Execute" + policy.DecryptDocument.String(), // see encryption.Service.permitted
