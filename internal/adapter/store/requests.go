@@ -155,11 +155,12 @@ func (s Keys) CountPendingFor(ctx context.Context, operatorID string, most int, 
 			operatorID, millis(now), most+1)
 		return min(n, most), n > most, err
 	}
-	// The requests that are looked at, and those among them that count.
+	// The requests that may be looked at, and those among them that count. The second query ends at the one after the most.
 	type counts struct{ looked, found int }
+	const pending = "FROM certificate_requests WHERE status = 2 ORDER BY id LIMIT $3"
 	c, _, err := one(ctx, s.DB, func(r row) (c counts, err error) { return c, r.Scan(&c.looked, &c.found) },
-		"SELECT COUNT(*), COUNT(CASE WHEN "+requestReached+" THEN 1 END) FROM (SELECT user_id FROM certificate_requests WHERE status = 2 ORDER BY id LIMIT $3) AS q",
-		operatorID, millis(now), mostLooked+1)
+		"SELECT (SELECT COUNT(*) FROM (SELECT id "+pending+") AS l), (SELECT COUNT(*) FROM (SELECT 1 FROM (SELECT user_id "+pending+") AS q WHERE "+requestReached+" LIMIT $4) AS f)",
+		operatorID, millis(now), mostLooked+1, most+1)
 	return min(c.found, most), c.found > most || c.looked > mostLooked, err
 }
 
