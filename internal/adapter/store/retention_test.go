@@ -358,7 +358,7 @@ func TestRetentionForThirtyYears(t *testing.T) {
 				}
 				k.must(k.documents.Delete(t.Context(), k.who, id))
 				// Each renewal is an operation and an audit entry, and nothing but the present content stays.
-				list, _, err := store.Audit{DB: db}.Read(t.Context(), store.AuditFilter{Operation: retention.AuditName}, 10)
+				list, _, err := store.Audit{DB: db}.Read(t.Context(), store.AuditFilter{Operation: retention.AuditRenewal}, 10)
 				if k.must(err); len(list) != 4 || list[0].Principal.UserID != k.who.UserID {
 					t.Errorf("%d audit entries", len(list))
 				}

@@ -23,8 +23,8 @@ import (
 // Kind is the name of the kind of operation that renews a document.
 const Kind = "renew"
 
-// AuditName is the name of a renewal in the audit log.
-const AuditName = "RenewDocument"
+// AuditRenewal is the name of a renewal in the audit log.
+const AuditRenewal = "RenewDocument"
 
 // OperationKind returns the row of the table for package operation. The service itself orders renewals, and no key is used: no policy of
 // the owner is asked, and nothing is confirmed.
@@ -171,7 +171,7 @@ func (s *Service) do(ctx context.Context, run *operation.Run) error {
 		after.Attempts, after.Refused, after.Failure = 0, false, ""
 		d := &run.Documents[0]
 		d.RefID, d.Name = d.OriginalRef, d.OriginalName
-		run.Record(audit.Entry{Operation: AuditName, Object: "document " + a.row.Document, Detail: fmt.Sprintf("good until %s, by %s", after.GoodUntil.Format(time.RFC3339), by)})
+		run.Record(audit.Entry{Operation: AuditRenewal, Object: "document " + a.row.Document, Detail: fmt.Sprintf("good until %s, by %s", after.GoodUntil.Format(time.RFC3339), by)})
 		err = run.Spend(ctx, func(ctx context.Context) (any, error) {
 			held, err := s.Store.FinishRenewal(ctx, &after, a.token)
 			if err == nil && !held {

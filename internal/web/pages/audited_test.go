@@ -99,6 +99,7 @@ var computed = map[string][]string{
 	"operation":      nil, // a parameter; see takers
 	"AuditOperation": {confirm.AuditOperation, approval.AuditOperation},
 	"AuditReport":    {confirm.AuditReport},
+	"AuditRenewal":   {retention.AuditRenewal},
 	"AuditSignature": {signing.AuditSignature},
 	"AuditName":      {retention.AuditName},
 	`"Execute" + op.Action`: {

@@ -382,7 +382,14 @@ func (w *exampleWorld) names(o *apiOperation) []string {
 	}
 	names = append(names, "79161234567", phone, "petrov@example.org", email, `"petrov"`, `"`+login+`"`, "petrov", login)
 	if o.names(exampleDocument) || under("/DocumentStore/api/documents/hash") {
-		document := w.upload("hello.txt", []byte("Hello"))
+		content := []byte("Hello")
+		if strings.Contains(id, "Retention") { // only signed documents are kept
+			content = w.Signed("POST", "/api/documents", w.bearer, tamgatest.Request(content, "CAdES", 0, tamgatest.Parameters{"CADESType": "BES", "IsDetached": "False"}))
+		}
+		document := w.upload("hello.txt", content)
+		if strings.Contains(id, "Retention") && id != "SetRetention" {
+			w.want(w.bearer, "PUT", w.Dev.DocumentsURL+"/api/documents/"+document+"/retention", map[string]string{"Until": "2056-01-31"})
+		}
 		h := suite.Streebog256.Digest([]byte("Hello"))
 		names = append(names, exampleOther, w.upload("other.txt", []byte("Other")), exampleDocument, document, strings.Repeat("0", 64), hex.EncodeToString(h.Sum))
 	}
