@@ -101,7 +101,6 @@ var computed = map[string][]string{
 	"AuditReport":    {confirm.AuditReport},
 	"AuditRenewal":   {retention.AuditRenewal},
 	"AuditSignature": {signing.AuditSignature},
-	"AuditName":      {retention.AuditName},
 	`"Execute" + op.Action`: {
 		"Execute" + policy.SignDocument.String(), "Execute" + policy.SignDocuments.String(), // see signing.actionOf
 		"Execute" + policy.DecryptDocument.String(), // see encryption.Service.permitted
