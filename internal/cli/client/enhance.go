@@ -38,7 +38,7 @@ type Enhance struct {
 	Output       string `short:"o" placeholder:"FILE" help:"Output file. Default: NAME.enhanced.pdf for NAME.pdf; standard output if FILE is -. The file appears only when it is complete. In a folder, files whose output is there already are left out, so that the same command goes on where it was stopped."`
 	InPlace      bool   `help:"Replace FILE by the result. It is replaced at once and only when the result is complete."`
 	Force        bool   `help:"Overwrite the output file. Without this flag an existing file is not changed."`
-	JSON         bool   `name:"json" help:"Print JSON instead of text. Of folders, one line for each file."`
+	JSON         bool   `name:"json" help:"Print JSON instead of text. Of folders, one line for each file that was raised, has the level already or failed."`
 	EndingWithin *int   `placeholder:"DAYS" help:"Leave out files whose signatures have the level A and can be verified for more days than this, so that a folder is renewed by the same command each month. Needs --ca, also with a server."`
 
 	SignatureIndex *int   `group:"Signature:" placeholder:"N" help:"Index of the signature to raise, from 0. Default: all. Not for PDF, where all are raised."`
@@ -74,7 +74,7 @@ var raisedLevels = map[string]sig.Level{
 // raised is what became of a file.
 type raised struct {
 	Input  string   `json:"input"`
-	File   string   `json:"file"`
+	File   string   `json:"file,omitempty"` // absent if none was written
 	Format string   `json:"format"`
 	Bytes  int64    `json:"bytes"`
 	Levels []string `json:"levels,omitempty"` // of the signatures in their order, without a server only
@@ -115,6 +115,9 @@ func (e *Enhance) Run(c *cli.Console) error {
 			return errors.New("--ending-within needs --ca: a file with the roots of the time-stamp service and of the signers")
 		}
 		e.trusts = &check
+	}
+	if e.EndingWithin != nil && !e.InPlace && (e.Output != "" || slices.Contains(e.Files, "-")) {
+		return errors.New("--ending-within leaves files out; use it with --in-place or without -o")
 	}
 	if e.InPlace && (e.Output != "" || slices.Contains(e.Files, "-")) {
 		return errors.New("--in-place replaces FILE; leave out -o, and name files")
@@ -239,7 +242,7 @@ func (e *Enhance) one(c *cli.Console, bar *cli.Progress, j job, level sig.Level,
 	}
 	done := &raised{Input: j.name, File: j.output, Format: about.Kind}
 	if lasts, err := e.look(c, o, level); err != nil || lasts {
-		done.Unchanged = true
+		done.Unchanged, done.File = true, ""
 		return done, err
 	}
 	if j.output == "-" {

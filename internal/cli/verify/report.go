@@ -394,7 +394,7 @@ func (p *printer) findings(indent string, findings []findingReport) {
 		}
 		p.line(fmt.Sprintf("%s%-9s", indent, p.console.Word(kind)), "%s", p.text(f))
 		if m := f.Remedy; m != nil {
-			p.line(fmt.Sprintf("%s%-9s", indent, p.console.Word("missing")), "%s", p.console.Word(m.Missing))
+			p.line(fmt.Sprintf("%s%-9s", indent, p.console.Word("needed")), "%s", p.console.Word(m.Missing))
 			if m.Command != "" {
 				p.line(fmt.Sprintf("%s%-9s", indent, ""), "%s", string(m.Command))
 			}

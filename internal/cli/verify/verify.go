@@ -57,7 +57,7 @@ type Command struct {
 
 // Help returns the text above the flags.
 func (Command) Help() string {
-	return `Exit codes: 0 all signatures passed; 1 a signature failed; 2 a file cannot be read; 3 indeterminate: the data given is not enough to decide, for instance because no trusted root is known. The worst signature or countersignature decides, and of several files the worst file, in the order 2, 1, 3, 0.`
+	return `Exit codes: 0 all signatures passed; 1 a signature failed; 2 a file cannot be read or written, or a flag is wrong; 3 indeterminate: the data given is not enough to decide, for instance because no trusted root is known. The worst signature or countersignature decides, and of several files the worst file, in the order 2, 1, 3, 0.`
 }
 
 // ExitUnreadable is the exit code for a file that cannot be read.
@@ -174,6 +174,11 @@ func (v *Command) Common(c *cli.Console) (*Common, error) {
 	ends, err := suite.ParseEnds(v.AlgorithmEnd)
 	if err != nil {
 		return nil, fmt.Errorf("--algorithm-end: %w", err)
+	}
+	if v.ETSI != "" {
+		if err := cli.CheckTarget(v.ETSI, false); err != nil {
+			return nil, fmt.Errorf("--etsi: %w", err)
+		}
 	}
 	at, err := cli.ParseTime("--at", v.At)
 	if err != nil {

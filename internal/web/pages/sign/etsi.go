@@ -22,7 +22,7 @@ func (a *API) etsiOf(ctx context.Context, files []sent, list []*report, at, pass
 		return rest.File{}, fault.New(fault.InvalidParameters, "choose the signed file again")
 	}
 	r := list[n]
-	order := &signing.VerifyOrder{Type: files[i].kind, Content: files[i].content, Password: password, Describe: r.document < 0, ETSI: new(bytes.Buffer)}
+	order := &signing.VerifyOrder{Type: files[i].kind, Content: files[i].content, Password: password, Describe: r.document < 0, Powers: r.powers, ETSI: new(bytes.Buffer)}
 	if r.document >= 0 {
 		order.Original = files[r.document].content
 	}

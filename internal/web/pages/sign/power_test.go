@@ -56,6 +56,7 @@ func TestVerifyPower(t *testing.T) {
 	// The signature of the power is found by its digest, too.
 	wrong := power("other name.sig", func(p *sigtest.Power) { p.Representatives[0].SNILS = "99999999999" })
 	b.Shows(b.Upload("/verify", nil, append(wrong, contract...)...), "<h1>Подпись недействительна: доверенность не для подписавшего</h1>", "ИНН, СНИЛС или ОГРН в сертификате не тот, что в доверенности", "подписавший: НЕ в порядке")
+	b.Shows(b.Upload("/verify", map[string]string{"answer": "etsi.3"}, append(wrong, contract...)...), "urn:etsi:019102:mainindication:total-failed")
 	// A power that is not signed, and a power alone, which is a document like any other.
 	b.Shows(b.Upload("/verify", nil, append(good[:1:1], contract...)...), "<h1>Подпись недействительна: доверенность не годится</h1>", "Доверитель не подписал доверенность")
 	p := b.Shows(b.Upload("/verify", nil, good...), "power.xml.sig + power.xml</a>")

@@ -29,11 +29,12 @@ type report struct {
 	Stored, Until time.Time
 
 	found    []signing.SignatureReport
-	carry    string // the signature as Base64, if its document is missing
-	document int    // place of Document in the upload, -1 without one
-	here     bool   // its files are in the form of the page, which sends them again
-	stored   string // identifier of the stored result that was verified, "" for an upload
-	kind     string // type of signature, as of sent
+	carry    string         // the signature as Base64, if its document is missing
+	document int            // place of Document in the upload, -1 without one
+	powers   []signing.File // powers of attorney by which it was verified
+	here     bool           // its files are in the form of the page, which sends them again
+	stored   string         // identifier of the stored result that was verified, "" for an upload
+	kind     string         // type of signature, as of sent
 }
 
 // containedFile is a file of a container.

@@ -212,7 +212,7 @@ func (a *API) verifyFiles(ctx context.Context, files []sent, password string) ([
 		if err != nil {
 			return nil, err
 		}
-		r.At = i
+		r.At, r.powers = i, powers
 		if r.needsDocument() {
 			if r.carry, err = carry(f.content); err != nil {
 				return nil, err
