@@ -65,7 +65,6 @@ type keeper struct {
 	told     []notify.Event
 	outcomes []string
 	spent    time.Duration // in evidence
-	at       func(string)
 }
 
 func newKeeper(t testing.TB, db *store.DB, dir string, number uint32, su *suite.Suite, inRow int64) *keeper {

@@ -19,8 +19,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"golang.org/x/net/http2"
 )
 
 // from is a connection of an address.
@@ -284,6 +282,14 @@ func (s *stopping) stop(t *testing.T, want time.Duration, meanwhile func()) {
 	}
 }
 
+// cut is a connection over TLS that ends without the alert: if both sides of a pipe write theirs, both wait for five seconds.
+type cut struct {
+	net.Conn
+	plain net.Conn
+}
+
+func (c cut) Close() error { return c.plain.Close() }
+
 // TestCrowdFinishesTLS stops a server while a client makes its connection. Its first request is answered, over HTTP/1.1 and
 // HTTP/2, whether the stop comes before the handshake or between the handshake and the request.
 func TestCrowdFinishesTLS(t *testing.T) {
@@ -293,19 +299,22 @@ func TestCrowdFinishesTLS(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, handshake before the stop: %v", protocol, shaken), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					s := newStopping(t, 1, &tls.Config{Certificates: []tls.Certificate{certificate}})
-					conn := tls.Client(s.dial(), &tls.Config{InsecureSkipVerify: true, NextProtos: []string{protocol}})
+					plain := s.dial()
+					conn := tls.Client(plain, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{protocol}})
 					prepare := func() http.RoundTripper {
 						if err := conn.Handshake(); err != nil {
 							t.Fatal(err)
 						}
-						if protocol == "h2" {
-							over, err := new(http2.Transport).NewClientConn(conn) // sends the preface
-							if err != nil {
-								t.Fatal(err)
-							}
-							return over
+						if protocol != "h2" {
+							return &http.Transport{DialTLSContext: func(context.Context, string, string) (net.Conn, error) { return cut{conn, plain}, nil }}
 						}
-						return &http.Transport{DialTLSContext: func(context.Context, string, string) (net.Conn, error) { return conn, nil }}
+						transport := &http.Transport{DialTLSContext: func(context.Context, string, string) (net.Conn, error) { return conn, nil }, Protocols: new(http.Protocols)}
+						transport.Protocols.SetHTTP2(true)
+						over, err := transport.NewClientConn(t.Context(), "https", "server:443") // sends the preface
+						if err != nil {
+							t.Fatal(err)
+						}
+						return over
 					}
 					var client http.RoundTripper
 					if shaken {
