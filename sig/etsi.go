@@ -163,6 +163,7 @@ type etsiWriter struct {
 	out    etsiReport
 	certs  map[string]string // identifiers by DER
 	stamps int
+	known  map[string]etsiRef // time stamps by kind and digest
 }
 
 // WriteETSI writes the report as the XML of ETSI TS 119 102-2 V1.4.1. c is the check that it is the result of. Countersignatures
@@ -211,6 +212,10 @@ func (w *etsiWriter) certificate(c *x509gost.Certificate) etsiRef {
 
 // stamp returns the reference to a time stamp with its own status.
 func (w *etsiWriter) stamp(ts *TimeStamp) etsiRef {
+	key := ts.Kind + string(ts.Digest) // the signatures of a PDF share time stamps
+	if ref, known := w.known[key]; known && ts.Digest != nil {
+		return ref
+	}
 	o := etsiValidated{Type: etsiObject + "timestamp"}
 	if ts.Digest == nil {
 		o.Is.Direct = fmt.Sprintf("a time stamp (%s) that cannot be read", ts.Kind)
@@ -226,7 +231,12 @@ func (w *etsiWriter) stamp(ts *TimeStamp) etsiRef {
 		o.Report.Signer = &etsiSigner{Certificate: w.certificate(ts.Signer), Name: ts.Signer.Subject.String()}
 	}
 	w.stamps++
-	return etsiRef{w.object(o, "T", w.stamps)}
+	ref := etsiRef{w.object(o, "T", w.stamps)}
+	if w.known == nil {
+		w.known = map[string]etsiRef{}
+	}
+	w.known[key] = ref
+	return ref
 }
 
 // attributes are the names of time stamps in SignatureAttributes, by their kind.
@@ -251,7 +261,7 @@ func (w *etsiWriter) signature(s *Signature, number string) {
 	for i := range stamps {
 		ts := &stamps[i]
 		ref := w.stamp(ts)
-		if ts.Passed() && ts.Time.Before(first) {
+		if ts.Proves() && ts.Time.Before(first) {
 			first = ts.Time
 			one.Times.Best = etsiPOE{Time: etsiTime(first), Type: etsiProof, Object: &ref}
 		}

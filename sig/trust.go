@@ -103,7 +103,7 @@ func (c *Check) stampAt(ctx context.Context, kind string, token *tsp.Token, sign
 	ts := TimeStamp{Kind: kind, Digest: DigestOfToken(token), Time: token.Info.Time, Signer: signer}
 	ts.Chain, ts.Findings = c.TrustTimeStamp(ctx, signer, at, found)
 	ts.Findings = append(ts.Findings, StampOtherIssuer(token, signer)...)
-	if f, weak := WeakStamp(token.Weakness(forged, c.Ends)); weak {
+	if f, weak := WeakStamp(token.Weakness(signer, forged, c.Ends)); weak {
 		ts.Findings = append(ts.Findings, f)
 	}
 	return ts

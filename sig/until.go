@@ -42,7 +42,7 @@ func (s *Signature) GoodUntil(c *Check) (h Horizon, ok bool) {
 	}
 	signer := horizonOf(s.Chain, s.Scheme, EndOfSigner, c.Ends)
 	for _, ts := range slices.Concat(s.TimeStamps, s.Proofs) {
-		if !ts.Passed() {
+		if !ts.Proves() {
 			continue
 		}
 		if one := horizonOf(ts.Chain, nil, EndOfStamp, c.Ends); !ok || one.Until.After(h.Until) {

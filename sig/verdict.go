@@ -218,3 +218,7 @@ func (s *Signature) Passed() bool { return s.Verdict() == Passed }
 
 // Passed reports whether the verdict of the time stamp is Passed. Only then does it prove a time.
 func (t *TimeStamp) Passed() bool { return t.Verdict() == Passed }
+
+// Proves reports whether the time stamp proves that the value of its signature existed: it passed, and covers the value. One over
+// references covers only the evidence, which may be older than the value.
+func (t *TimeStamp) Proves() bool { return t.Passed() && t.Kind != "references" }

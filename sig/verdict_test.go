@@ -141,3 +141,14 @@ func TestVerdictOfDocumentStamps(t *testing.T) {
 		}
 	}
 }
+
+// TestProves: a time stamp over references is older than the value of its signature may be.
+func TestProves(t *testing.T) {
+	c := &x509gost.Certificate{}
+	for kind, want := range map[string]bool{"signature": true, "CAdES-C": true, "references": false, "archive": true, "document": true} {
+		ts := sig.TimeStamp{Kind: kind, Signer: c, Chain: []*x509gost.Certificate{c}}
+		if !ts.Passed() || ts.Proves() != want {
+			t.Errorf("%s: passed %v, proves %v", kind, ts.Passed(), ts.Proves())
+		}
+	}
+}

@@ -128,7 +128,7 @@ func parseRecord(der []byte, hold func(int64) error) (*Record, error) {
 			if begins {
 				algorithm = s.Hash
 				if !first {
-					s.Before = slices.Clone(chains)
+					s.Before = chains[:len(chains):len(chains)] // what is appended later is behind it
 				}
 			}
 			switch {
@@ -140,7 +140,7 @@ func parseRecord(der []byte, hold func(int64) error) (*Record, error) {
 			for !tree.Empty() {
 				var list cryptobyte.String
 				var sums [][]byte
-				if !tree.ReadASN1(&list, cbasn1.SEQUENCE) {
+				if !tree.ReadASN1(&list, cbasn1.SEQUENCE) || list.Empty() {
 					return nil, malformed
 				}
 				for !list.Empty() {
@@ -156,6 +156,9 @@ func parseRecord(der []byte, hold func(int64) error) (*Record, error) {
 				s.Tree = append(s.Tree, sums)
 			}
 			r.Stamps = append(r.Stamps, s)
+		}
+		if err := hold(int64(len(whole))); err != nil {
+			return nil, err
 		}
 		chains = append(chains, whole...)
 	}
@@ -219,14 +222,14 @@ func (s *RecordStamp) root(covered [][]byte) ([]byte, error) {
 	if len(s.Tree) == 0 {
 		return s.group(covered), nil
 	}
-	for _, d := range covered {
-		if !slices.ContainsFunc(s.Tree[0], func(sum []byte) bool { return bytes.Equal(sum, d) }) {
+	// The digests of a group stay together, so that no document can be added to it or taken away.
+	switch {
+	case len(covered) == 1:
+		if !slices.ContainsFunc(s.Tree[0], func(sum []byte) bool { return bytes.Equal(sum, covered[0]) }) {
 			return nil, errors.New("its tree does not have the digest of what it must cover")
 		}
-	}
-	// The digests of a group stay together, so that no document can be added to it or taken away.
-	if len(covered) > 1 && len(s.Tree[0]) != len(covered) {
-		return nil, errors.New("its tree has other documents in the group")
+	case !slices.EqualFunc(sorted(covered), sorted(s.Tree[0]), bytes.Equal):
+		return nil, errors.New("its tree does not have the digests of what it must cover, or has other documents in the group")
 	}
 	var root []byte
 	for i, list := range s.Tree {
@@ -243,7 +246,7 @@ func (s *RecordStamp) group(sums [][]byte) []byte {
 	if len(sums) == 1 {
 		return sums[0]
 	}
-	sums = slices.Clone(sums)
-	slices.SortFunc(sums, bytes.Compare)
-	return s.Hash.Digest(slices.Concat(sums...)).Sum
+	return s.Hash.Digest(slices.Concat(sorted(sums)...)).Sum
 }
+
+func sorted(sums [][]byte) [][]byte { return slices.SortedFunc(slices.Values(sums), bytes.Compare) }

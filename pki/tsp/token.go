@@ -270,15 +270,20 @@ func (t *Token) checkSignature(extra []*x509gost.Certificate) (*x509gost.Certifi
 }
 
 // Weakness returns the reason why a token does not prove its time: its imprint could
-// already be forged at that time, or its signature can be forged at time at. The zero value
-// means that there is no weakness. It does not check the certificate of the signer.
-func (t *Token) Weakness(at time.Time, ends suite.Ends) suite.Weakness {
+// already be forged at that time, or its signature can be forged at time at, also because the key of its signer has
+// become too short. The zero value means that there is no weakness. It does not check the certificate of the signer.
+func (t *Token) Weakness(signer *x509gost.Certificate, at time.Time, ends suite.Ends) suite.Weakness {
 	if w := ends.Hash(t.Info.Digest.Hash); w.At(t.Info.Time) {
 		return w
 	}
 	for _, s := range t.Message.Signers {
 		if scheme, err := s.Scheme(); err == nil && ends.Scheme(scheme).At(at) {
 			return ends.Scheme(scheme)
+		}
+	}
+	if signer != nil {
+		if w := ends.Key(signer.Key()); w.At(at) {
+			return w
 		}
 	}
 	return suite.Weakness{}

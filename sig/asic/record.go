@@ -115,15 +115,13 @@ func (v *verifier) record(f *file, r *tsp.Record, forms []xmltree.Method) (*stam
 		v.leaveOut(f, err.Error())
 		return nil, nil
 	}
-	stamps, lapsed, err := v.recordStamps(r)
+	stamps, broken, lapsed, err := v.recordStamps(r)
 	if err != nil {
 		return nil, err
 	}
-	for i := range stamps {
-		if ts := &stamps[i]; !ts.Passed() && !lapsed {
-			v.leaveOut(f, fmt.Sprintf("its time stamp of %s is not valid, or not by a trusted service%s", ts.Time.UTC().Format("2006-01-02T15:04:05Z"), after(brokenBy(ts.Findings))))
-			return nil, nil
-		}
+	if broken != nil && !lapsed {
+		v.leaveOut(f, fmt.Sprintf("its time stamp of %s is not valid, or not by a trusted service%s", broken.Time.UTC().Format("2006-01-02T15:04:05Z"), after(brokenBy(broken.Findings))))
+		return nil, nil
 	}
 	if lapsed {
 		v.note(finding(codeLapsed, false, "the evidence record %s proves nothing at %s: the certificate or the algorithm of its last time stamp had ended", quote(f.Name), v.check.At.UTC().Format("2006-01-02T15:04:05Z")))
@@ -161,9 +159,10 @@ func after(why string) string {
 	return ": " + why
 }
 
-// recordStamps judges the time stamps of a record: the last one at the time of the check, each other at the time of the next. lapsed
-// reports that they were good when they were made, and that nothing proves them now.
-func (v *verifier) recordStamps(r *tsp.Record) (stamps []sig.TimeStamp, lapsed bool, err error) {
+// recordStamps judges the time stamps of a record: the last one at the time of the check, each other at the time of the next, which
+// must have passed. broken is the first in this order that does not pass, nil without one, and lapsed reports that it was good when
+// it was made, and that nothing proves it now.
+func (v *verifier) recordStamps(r *tsp.Record) (stamps []sig.TimeStamp, broken *sig.TimeStamp, lapsed bool, err error) {
 	var found sig.Found
 	for _, one := range r.Stamps {
 		own := cades.Carried(one.Token.Message)
@@ -175,20 +174,19 @@ func (v *verifier) recordStamps(r *tsp.Record) (stamps []sig.TimeStamp, lapsed b
 	proven := v.check.At
 	for i, one := range slices.Backward(r.Stamps) {
 		if err := v.of.budget.Spend(budget.Signature); err != nil {
-			return nil, false, err
+			return nil, nil, false, err
 		}
 		ts := &stamps[i]
 		signer, err := one.Token.CheckSignature(known)
 		if err != nil {
 			*ts = sig.TimeStamp{Kind: "archive", Digest: sig.DigestOfToken(one.Token), Time: one.Token.Info.Time}
 			ts.Findings = append(ts.Findings, finding(codeTimeStamp, true, "%v", err))
-			return stamps, false, v.of.budget.Err()
+			return stamps, ts, false, v.of.budget.Err()
 		}
-		was := false
-		if *ts, was = v.check.JudgeStamp(v.ctx, "archive", one.Token, signer, found, proven, true); !ts.Passed() {
-			lapsed = lapsed || was
+		if *ts, lapsed = v.check.JudgeStamp(v.ctx, "archive", one.Token, signer, found, proven, true); !ts.Passed() {
+			return stamps, ts, lapsed, v.of.budget.Err()
 		}
 		proven = one.Token.Info.Time
 	}
-	return stamps, lapsed, v.of.budget.Err()
+	return stamps, nil, false, v.of.budget.Err()
 }

@@ -98,7 +98,7 @@ func TestEvidenceRecord(t *testing.T) {
 		t.Errorf("a record of a file: %s", got)
 	}
 	single[1].Content = "First"
-	if r := verify(sigtest.Zip(single, ""), later); r.Verdict() != sig.Failed {
+	if r := verify(sigtest.Zip(single, ""), later); r.Verdict() != sig.Failed || r.Unsigned() {
 		t.Errorf("a record of another file: %s", describe(r))
 	}
 }

@@ -87,6 +87,9 @@ func (v *verifier) xmlRecord(data []byte) (*tsp.Record, []xmltree.Method, error)
 				if s.Beside, err = canonical(set, form); err != nil {
 					return nil, nil, err
 				}
+				if err := v.of.budget.Hold(int64(len(s.Beside))); err != nil {
+					return nil, nil, err
+				}
 			}
 			if tree := t.Child(one, nsERS, "HashTree"); tree != xmltree.None {
 				for list := range t.Elements(tree) {
@@ -100,6 +103,9 @@ func (v *verifier) xmlRecord(data []byte) (*tsp.Record, []xmltree.Method, error)
 							return nil, nil, errors.New("its HashTree has a malformed digest")
 						}
 						sums = append(sums, sum)
+					}
+					if len(sums) == 0 {
+						return nil, nil, errors.New("its HashTree has an empty list")
 					}
 					s.Tree = append(s.Tree, sums)
 				}

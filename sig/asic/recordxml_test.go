@@ -111,18 +111,20 @@ func TestEvidenceRecordInXML(t *testing.T) {
 		want   string
 	}{
 		"renewed in a chain":   {early, 1, "passed : a.txt[0] b.xml[0]"},
-		"after its end":        {early, 4, "failed archive-time-stamp-lapsed: a.txt[] b.xml[]"},
+		"after its end":        {early, 4, "failed archive-time-stamp-lapsed evidence-record: a.txt[] b.xml[]"},
 		"with a second chain":  {whole, 4, "passed : a.txt[0] b.xml[0]"},
-		"after the second end": {whole, 10, "failed archive-time-stamp-lapsed: a.txt[] b.xml[]"},
+		"after the second end": {whole, 10, "failed archive-time-stamp-lapsed evidence-record: a.txt[] b.xml[]"},
 		"no time stamp":        {strings.ReplaceAll(early, "TimeStampToken", "Token"), 1, "failed evidence-record: a.txt[] b.xml[]"},
 		"another order":        {strings.Replace(whole, `Chain Order="2"`, `Chain Order="3"`, 1), 4, "failed evidence-record: a.txt[] b.xml[]"},
 		"a changed chain":      {strings.Replace(whole, "<DigestMethod ", `<DigestMethod Id="x" `, 1), 4, "failed evidence-record: a.txt[] b.xml[]"},
 		"a changed digest":     {strings.Replace(whole, "<DigestValue>", "<DigestValue>AA", 1), 4, "failed evidence-record: a.txt[] b.xml[]"},
+		"an empty list":        {strings.Replace(whole, "<HashTree>", "<HashTree><Sequence Order=\"1\"></Sequence>", 1), 4, "failed evidence-record: a.txt[] b.xml[]"},
 		"another root element": {"<x/>", 1, "failed evidence-record: a.txt[] b.xml[]"},
 		"nothing in it":        {`<EvidenceRecord` + ersAttr + `><ArchiveTimeStampSequence/></EvidenceRecord>`, 1, "failed evidence-record: a.txt[] b.xml[]"},
 		"no methods":           {`<EvidenceRecord` + ersAttr + `><ArchiveTimeStampSequence><ArchiveTimeStampChain Order="1"/></ArchiveTimeStampSequence></EvidenceRecord>`, 1, "failed evidence-record: a.txt[] b.xml[]"},
 	} {
-		if got := describe(verify(test.record, sigtest.Time.AddDate(test.years, 0, 0))); got != test.want {
+		r := verify(test.record, sigtest.Time.AddDate(test.years, 0, 0))
+		if got := describe(r); got != test.want || r.Unsigned() {
 			t.Errorf("%s:\n got %s\nwant %s", name, got, test.want)
 		}
 	}

@@ -59,6 +59,9 @@ func (f *Format) verify(ctx context.Context, check *sig.Check) (*sig.Report, err
 	for _, s := range stamps {
 		v.add(s.out, s.covers)
 	}
+	if len(v.report.Signatures) == 0 && len(c.records) > 0 { // or it would count as a file without signatures
+		v.tell(codeEvidence, true, "no evidence record of the container proves anything")
+	}
 	if err := b.Err(); err != nil {
 		return nil, err
 	}

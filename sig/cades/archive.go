@@ -521,7 +521,7 @@ func (v *verifier) archiveStamp(ctx context.Context, a *archiveStamp, l *longTer
 	ts.Findings = append(ts.Findings, findings...)
 	other := sig.StampOtherIssuer(a.token, a.signer)
 	ts.Findings, l.findings = append(ts.Findings, other...), append(l.findings, other...)
-	f, weak := sig.WeakStamp(a.token.Weakness(proven, v.check.Ends))
+	f, weak := sig.WeakStamp(a.token.Weakness(a.signer, proven, v.check.Ends))
 	if weak {
 		ts.Findings = append(ts.Findings, f)
 	}
@@ -532,7 +532,7 @@ func (v *verifier) archiveStamp(ctx context.Context, a *archiveStamp, l *longTer
 	// Was it good when it was made? Then a renewal is missing. Otherwise it proves nothing at all.
 	then := sig.TimeStamp{Signer: a.signer}
 	then.Chain, then.Findings = v.check.TrustTimeStamp(ctx, a.signer, made, found)
-	if _, weakThen := sig.WeakStamp(a.token.Weakness(made, v.check.Ends)); weakThen || !then.Passed() {
+	if _, weakThen := sig.WeakStamp(a.token.Weakness(a.signer, made, v.check.Ends)); weakThen || !then.Passed() {
 		l.note(codeTimeStampUntrusted, "%s proves no time: it is not by a trusted service", a.name())
 		return
 	}

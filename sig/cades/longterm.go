@@ -555,7 +555,7 @@ func (v *verifier) stamp(ctx context.Context, kind string, place int, value []by
 	ts.Findings = append(ts.Findings, findings...)
 	other := sig.StampOtherIssuer(token, ts.Signer)
 	ts.Findings, l.findings = append(ts.Findings, other...), append(l.findings, other...)
-	if f, weak := sig.WeakStamp(token.Weakness(forged, v.check.Ends)); weak {
+	if f, weak := sig.WeakStamp(token.Weakness(ts.Signer, forged, v.check.Ends)); weak {
 		ts.Findings = append(ts.Findings, f)
 		l.note(f.Code, "%s", f.Text)
 	} else if !ts.Passed() {

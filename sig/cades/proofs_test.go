@@ -250,3 +250,28 @@ func TestGoodUntil(t *testing.T) {
 		}
 	}
 }
+
+// The end of a length of RSA keys counts for the key of a time-stamp service, too.
+func TestEndOfStampKey(t *testing.T) {
+	w, rsa := newWorld(t, suite.GOST2012x256), newWorld(t, suite.RSASHA256)
+	w.services = rsa.services
+	ends, err := suite.ParseEnds([]string{"RSA-2048=" + sigtest.Time.AddDate(0, 1, 0).Format(time.DateOnly)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	message := w.make(t, w.brief(t, "Signer"), "T", &sig.Job{Document: sigtest.Document(text)})
+	for name, test := range map[string]struct {
+		months int
+		ends   suite.Ends
+		want   sig.Verdict
+	}{
+		"no setting": {2, nil, sig.Passed}, "before the end": {0, ends, sig.Passed}, "after the end": {2, ends, sig.Indeterminate},
+	} {
+		r, err := cades.New().Verify(context.Background(), &sig.Check{
+			Document: sigtest.Document(message), At: sigtest.Time.AddDate(0, test.months, 1), Roots: []*x509gost.Certificate{w.root.Certificate, rsa.root.Certificate}, Ends: test.ends,
+		})
+		if err != nil || r.Verdict() != test.want {
+			t.Errorf("%s: %v %v", name, r.Conclusion(), err)
+		}
+	}
+}

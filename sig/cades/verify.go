@@ -408,7 +408,7 @@ func stampsOver(c *sig.Signature) (list []sig.TimeStamp) {
 		return nil
 	}
 	for _, ts := range c.TimeStamps {
-		if ts.Passed() {
+		if ts.Proves() {
 			list = append(list, ts)
 		}
 	}

@@ -489,7 +489,7 @@ func (v *verifier) judge(s *signature) sig.Signature {
 	// can be computed under which the value is a signature of the digest, but no authority certifies it.
 	if out.Own() == sig.Passed {
 		for _, ts := range out.TimeStamps {
-			if !ts.Passed() {
+			if !ts.Proves() {
 				continue
 			}
 			v.proofs = append(v.proofs, ts)

@@ -221,7 +221,7 @@ func (c *cardVerifier) verify(ctx context.Context, file sig.File, at int) error 
 		}
 		one := sig.CardSigner{Certificate: s.Signer, Time: s.SigningTime, File: at, Index: i, Verdict: max(s.Verdict(), report.Own())}
 		for _, stamp := range slices.Concat(s.TimeStamps, s.Proofs) {
-			if stamp.Passed() && (!one.Stamped || stamp.Time.Before(one.Time)) {
+			if stamp.Proves() && (!one.Stamped || stamp.Time.Before(one.Time)) {
 				one.Time, one.Stamped = stamp.Time, true
 			}
 		}

@@ -398,7 +398,7 @@ func (r *reporter) of(list []SignatureReport, signatures []sig.Signature, parent
 			}
 		}
 		for _, stamp := range slices.Concat(s.TimeStamps, s.Proofs) {
-			if stamp.Passed() && (v.StampedTime.IsZero() || stamp.Time.Before(v.StampedTime)) {
+			if stamp.Proves() && (v.StampedTime.IsZero() || stamp.Time.Before(v.StampedTime)) {
 				v.StampedTime = stamp.Time
 				v.StampedBy = DescribeCertificate(stamp.Signer)
 			}
