@@ -353,7 +353,7 @@ func (w *walk) signatures(p *given) {
 	}
 	for i := range p.Principals {
 		principal := &p.Principals[i]
-		if p.JointHeads {
+		if principal.JointHeads && slices.ContainsFunc(principal.Acting, func(one Party) bool { return !one.Organization }) {
 			for n := range principal.Acting {
 				if head := &principal.Acting[n]; !head.Organization && !accept(head.String(), func(id *identity) bool {
 					ok, person := principal.signs(id)

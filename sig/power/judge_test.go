@@ -329,6 +329,21 @@ func TestJudgeDocument(t *testing.T) {
 			t.Errorf("%d heads have signed: %+v, %v", len(c.by), findings, err)
 		}
 	}
+	// Joint heads of one principal do not sign for another.
+	two := changed(func(p *sigtest.Power) {
+		p.JointHeads, p.Principals = "2", []sigtest.Identifiers{sigtest.Head, sigtest.Second}
+	})
+	for _, c := range []struct {
+		by   []*sigtest.Party
+		want sig.Verdict
+	}{{[]*sigtest.Party{w.head}, sig.Failed}, {[]*sigtest.Party{w.head, w.second}, sig.Passed}} {
+		if set, err = w.load(t, with(t, two, c.by...)...); err != nil {
+			t.Fatal(err)
+		}
+		if _, findings, err := set.Covers(t.Context(), w.employee.Certificate, sigtest.Time, power.Rules{}); err != nil || power.Worst(findings) != c.want {
+			t.Errorf("%d of two principals have signed: %+v, %v", len(c.by), findings, err)
+		}
+	}
 	// Before the first of two signs, the other is noted.
 	if set, err = w.load(t, with(t, both, w.head)...); err != nil {
 		t.Fatal(err)

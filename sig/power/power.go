@@ -64,8 +64,6 @@ type Power struct {
 	Joint bool
 	// Principals gave the power, Representatives have it.
 	Principals, Representatives []Party
-	// JointHeads reports that the people who act for a principal do so only together (ПолнЮЛ 2).
-	JointHeads bool
 	// Notary is the name of the notary who certified the power (СвНотУд), nil without one.
 	Notary *Name
 	Rights []Right
@@ -84,8 +82,10 @@ type Party struct {
 	SNILS string
 	// Organization reports that this is an organization or a branch.
 	Organization bool
-	// Acting are the people and organizations that act for an organization without a power.
-	Acting []Party
+	// Acting are the people and organizations that act for an organization without a power. JointHeads reports that those of a
+	// principal act only together (ПолнЮЛ 2).
+	Acting     []Party
+	JointHeads bool
 }
 
 // Name is the name of a person.
@@ -177,7 +177,7 @@ func read(ctx context.Context, document []byte) (p *Power, signed bool, err erro
 		if err := b.Spend(4 * int64(t.Len())); err != nil { // what follows visits each node some times
 			return nil, err
 		}
-		r := reader{t: t, space: t.Name(t.Root()).Space}
+		r := reader{t: t, space: t.Name(t.Root()).Space, budget: b}
 		p, err := r.read()
 		for range t.Find(t.Root(), "http://www.w3.org/2000/09/xmldsig#", "Signature") {
 			signed = true
@@ -188,8 +188,9 @@ func read(ctx context.Context, document []byte) (p *Power, signed bool, err erro
 }
 
 type reader struct {
-	t     *xmltree.Tree
-	space string
+	t      *xmltree.Tree
+	space  string
+	budget *budget.Budget
 }
 
 func (r *reader) read() (*Power, error) {
@@ -281,10 +282,10 @@ func (r *reader) passedOn(p *Power, n xmltree.Node) (err error) {
 
 // rest reads parties, rights and the notary.
 func (r *reader) rest(p *Power, n xmltree.Node, principals, representatives []string) (err error) {
-	if p.Principals, err = r.parties(p, n, principals); err != nil {
+	if p.Principals, err = r.parties(n, principals, true); err != nil {
 		return err
 	}
-	if p.Representatives, err = r.parties(nil, n, representatives); err != nil {
+	if p.Representatives, err = r.parties(n, representatives, false); err != nil {
 		return err
 	}
 	if err = r.rights(p, n); err != nil {
@@ -380,8 +381,8 @@ func (r *reader) day(n xmltree.Node, names ...string) (time.Time, error) {
 	return time.Time{}, faulty("%s is %q, a date such as 2025-12-31 expected", strings.Join(names, " or "), clip(text))
 }
 
-// parties reads the parties in the child elements of these names. The power is nil for representatives.
-func (r *reader) parties(p *Power, n xmltree.Node, names []string) (list []Party, err error) {
+// parties reads the parties in the child elements of these names: the principals, or the representatives.
+func (r *reader) parties(n xmltree.Node, names []string, principal bool) (list []Party, err error) {
 	for c := range r.t.Elements(n) {
 		if !r.isOne(c, names) {
 			continue
@@ -402,20 +403,38 @@ func (r *reader) parties(p *Power, n xmltree.Node, names []string) (list []Party
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, one)
-		if p == nil {
-			continue
-		}
-		for head := range r.t.Find(inner, r.space, "ЛицоБезДов") {
-			if r.get(head, "ПолнЮЛ") == "2" {
-				p.JointHeads = true
+		if principal {
+			for head := range r.t.Find(inner, r.space, "ЛицоБезДов") {
+				if r.get(head, "ПолнЮЛ") != "2" {
+					continue
+				}
+				if err := r.budget.Spend(int64(r.t.Len())); err != nil { // one may be inside of another
+					return nil, err
+				}
+				if one.JointHeads = true; !r.hasPerson(head) { // whose signature would be needed is not known
+					return nil, faulty("ЛицоБезДов with ПолнЮЛ 2 names no person by INN or SNILS")
+				}
 			}
 		}
+		list = append(list, one)
 	}
 	if len(list) == 0 {
 		return nil, faulty("it names no one in %s", strings.Join(names, " or "))
 	}
 	return list, nil
+}
+
+// hasPerson reports whether an element or one below it describes a person with a number.
+func (r *reader) hasPerson(n xmltree.Node) bool {
+	if one := r.described(n); !one.Organization && (one.INN != "" || one.OGRN != "" || one.SNILS != "") {
+		return true
+	}
+	for c := range r.t.Elements(n) {
+		if r.hasPerson(c) {
+			return true
+		}
+	}
+	return false
 }
 
 // party reads a party: the first organization, trader or person, and those below and beside it, who act for it.
