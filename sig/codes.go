@@ -148,6 +148,7 @@ var codes = map[string]Indication{
 	// Powers of attorney, which the standard does not know: a constraint on the signer.
 	"power-unsigned":       SigConstraintsFailure,
 	"power-signature":      SigConstraintsFailure,
+	"power-notary":         Generic,
 	"power-remark":         "",
 	"power-not-yet":        SigConstraintsFailure,
 	"power-expired":        SigConstraintsFailure,

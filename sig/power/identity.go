@@ -155,7 +155,7 @@ func (p *Party) isParty(q *Party) bool {
 	return compared
 }
 
-// isNotary reports whether a certificate is of a notary with this name.
+// isNotary reports whether a certificate is of a person with this name. That this person is a notary it does not say.
 func (n *Name) isNotary(id *identity) bool {
 	return id.surname != "" && folded(n.Surname) == folded(id.surname) && folded(n.Given) == folded(id.name)
 }

@@ -17,6 +17,7 @@ import (
 const (
 	codeUnsigned    = "power-unsigned"       // a principal has not signed the power
 	codeSignature   = "power-signature"      // its signature did not pass
+	codeNotary      = "power-notary"         // a notary signed it, which no certificate proves
 	codeRemark      = "power-remark"         // a note about this signature
 	codeNotYet      = "power-not-yet"        // not in force yet
 	codeExpired     = "power-expired"        // not in force any more
@@ -349,6 +350,8 @@ func (w *walk) signatures(p *given) {
 		return true
 	}
 	if p.Notary != nil && accept("the notary", p.Notary.isNotary) {
+		// The name is that in the power, so anyone of this name could have written it. No attribute of a certificate proves a notary.
+		w.add(codeNotary, sig.Generic, "the power %s is signed by %s instead of its principals; a person must check that this is a notary", p.Number, strings.TrimSpace(p.Notary.Surname+" "+p.Notary.Given))
 		return
 	}
 	for i := range p.Principals {

@@ -60,6 +60,7 @@ var rows = []struct {
 	{"power_signer", []string{"power-other", "power-differs", "power-unknown", "power-joint"}},
 	{"power_rights", []string{"power-rights", "power-words", "power-wider"}},
 	{"power_parent", []string{"power-parent"}},
+	{"power_notary", []string{"power-notary"}},
 	{"power_proof", []string{"power-no-proof"}},
 	{"power_later", []string{"power-status-later"}},
 	{"work", []string{"too-much-work", "too-many-signatures", "later-not-judged"}},
