@@ -15,6 +15,7 @@ import (
 	"tamga/internal/config"
 	"tamga/internal/domain/signing"
 	"tamga/internal/files"
+	"tamga/pki/suite"
 	"tamga/sig"
 	"tamga/sig/power"
 )
@@ -28,8 +29,14 @@ const (
 // powers returns the judge of powers of attorney for documents that come with a signature request, and for verifications, where
 // evidence may be nil.
 func (s *Services) powers(formats sig.Formats) (*signing.Powers, error) {
-	c := &s.Config.Powers
-	p := &signing.Powers{Formats: formats, Now: s.DB.Now, Trust: s.trust, Evidence: s.network}
+	c, verification := &s.Config.Powers, &s.Config.Verification
+	ends, err := suite.ParseEnds(verification.AlgorithmEnds)
+	if err != nil {
+		return nil, err
+	}
+	p := &signing.Powers{
+		Formats: formats, Now: s.DB.Now, Trust: s.trust, Evidence: s.network, Ends: ends, LivingStamps: !verification.EndedTimeStamps,
+	}
 	stored, err := powerFiles(s.Config)
 	if err != nil {
 		return nil, err

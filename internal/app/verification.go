@@ -12,7 +12,6 @@ import (
 	"tamga/internal/domain/signing"
 	"tamga/internal/web/rest/limit"
 	"tamga/internal/web/svsapi"
-	"tamga/pki/suite"
 	"tamga/sig/budget"
 )
 
@@ -55,18 +54,14 @@ func (s *Services) verification(signer *signing.Service) (*verifier, error) {
 	c := &s.Config.Verification
 	served := signer.Formats // with the logo, for the marks of cards
 	v := &signing.Verification{
-		Formats: served, Now: s.DB.Now, Limits: anonymous(), LivingStamps: !c.EndedTimeStamps, Qualify: s.TrustList.Qualify,
-		Trust: s.trust,
+		Formats: served, Now: s.DB.Now, Limits: anonymous(), Ends: signer.Powers.Ends, LivingStamps: signer.Powers.LivingStamps,
+		Qualify: s.TrustList.Qualify, Trust: s.trust,
 	}
 	powers := *signer.Powers
 	if c.Fetch {
 		v.Evidence = s.network
 	} else {
 		powers.Evidence = nil // callers without a token send powers of any authority
-	}
-	var err error
-	if v.Ends, err = suite.ParseEnds(c.AlgorithmEnds); err != nil {
-		return nil, err
 	}
 	v.Powers = &powers
 	calls := limit.New(c.CallsPerSecond, c.CallsAtOnce, 10_000, time.Now)

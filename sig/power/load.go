@@ -44,6 +44,7 @@ func Load(ctx context.Context, known sig.Formats, check sig.Check, list []sig.Fi
 	check = sig.Check{
 		Roots: check.Roots, Intermediates: check.Intermediates, CRLs: check.CRLs, OCSP: check.OCSP,
 		At: check.At, Evidence: check.Evidence, RequireRevocation: check.RequireRevocation,
+		Ends: check.Ends, LivingStamps: check.LivingStamps,
 		Strict: true, // a signature of a part says nothing about the rest
 	}
 	s := &Set{}

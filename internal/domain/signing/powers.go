@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"tamga/internal/domain/fault"
+	"tamga/pki/suite"
 	"tamga/pki/x509gost"
 	"tamga/sig"
 	"tamga/sig/power"
@@ -24,6 +25,9 @@ type Powers struct {
 	Now      func() time.Time
 	Trust    func(ctx context.Context) (Trust, error)
 	Evidence sig.Evidence
+	// Ends and LivingStamps are those of each [sig.Check].
+	Ends         suite.Ends
+	LivingStamps bool
 	// Statuses are asked whether a power is withdrawn.
 	Statuses []power.Statuses
 	// Needed returns the codes of the powers that a user must have for a signature, and whether the user needs a power at all.
@@ -60,6 +64,7 @@ func (p *Powers) load(ctx context.Context, trust Trust, list []File, codes []str
 func (p *Powers) loadFiles(ctx context.Context, trust Trust, list []sig.File, codes []string) (*loadedPowers, error) {
 	set, err := power.Load(ctx, p.Formats, sig.Check{
 		Roots: trust.Roots, Intermediates: trust.Intermediates, CRLs: trust.CRLs, At: p.Now(), Evidence: p.Evidence, RequireRevocation: true,
+		Ends: p.Ends, LivingStamps: p.LivingStamps,
 	}, list)
 	var wrong *power.Error
 	if errors.As(err, &wrong) {
