@@ -266,6 +266,7 @@ func (w *walk) run(p *given, n int) error {
 		}
 		w.seen[p.Number] = true
 		w.force(p)
+		w.limits(p)
 		w.signatures(p)
 		if err := w.withdrawal(p); err != nil {
 			return err
@@ -443,15 +444,20 @@ func (w *walk) passedOn(p, parent *given) {
 			}
 		}
 	}
-	words := slices.ContainsFunc(parent.Rights, func(r Right) bool { return r.Code == "" })
+	words, inWords := slices.ContainsFunc(parent.Rights, func(r Right) bool { return r.Code == "" }), false
 	for _, r := range p.Rights {
 		switch {
-		case r.Code == "" || parent.grants(r.Code): // words cannot be compared
+		case r.Code == "":
+			inWords = true
+		case parent.grants(r.Code):
 		case words:
 			w.add(codeWords, sig.Generic, "the power %s passes on %s, and %s grants powers in words; a person must compare them", p.Number, r.Code, parent.Number)
 		default:
 			w.add(codeWider, sig.SigConstraintsFailure, "the power %s passes on %s, which %s does not grant", p.Number, r.Code, parent.Number)
 		}
+	}
+	if inWords {
+		w.add(codeWords, sig.Generic, "the power %s passes on powers in words; a person must compare them with those of %s", p.Number, parent.Number)
 	}
 }
 
@@ -471,6 +477,10 @@ func (w *walk) rights(p *given) {
 			w.add(codeRights, sig.SigConstraintsFailure, "the power %s does not grant %s; it grants %s", p.Number, code, p.granted())
 		}
 	}
+}
+
+// limits notes the restrictions of a power. Those of a power count for the ones that it was passed on to.
+func (w *walk) limits(p *given) {
 	limits := 0
 	for _, r := range p.Rights {
 		if len(w.rules.Codes) == 0 || slices.ContainsFunc(w.rules.Codes, func(code string) bool { return strings.EqualFold(code, r.Code) }) {

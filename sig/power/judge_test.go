@@ -218,6 +218,10 @@ func TestJudge(t *testing.T) {
 		{"more was passed on", slices.Concat(with(t, withNumber("p2", func(p *sigtest.Power) {
 			p.First, p.Codes, p.Principals, p.Representatives = "P1", []string{"BBR_3"}, []sigtest.Identifiers{sigtest.Employee}, []sigtest.Identifiers{sigtest.Second}
 		}), w.employee), chain("2", "1")[2:]), w.second, time.Time{}, time.Time{}, power.Rules{}, "power-wider", sig.Failed, [3]sig.Verdict{2: sig.Failed}, "passes on BBR_3, which p1 does not grant"},
+		{"words were passed on, the first one has codes", slices.Concat(with(t, withNumber("p2", func(p *sigtest.Power) {
+			p.First, p.Codes, p.Words, p.Principals, p.Representatives = "P1", nil, "Всё", []sigtest.Identifiers{sigtest.Employee}, []sigtest.Identifiers{sigtest.Second}
+		}), w.employee), chain("2", "1")[2:]), w.second, time.Time{}, time.Time{}, power.Rules{}, "power-words", sig.Indeterminate, [3]sig.Verdict{2: sig.Indeterminate}, "passes on powers in words; a person must compare them with those of p1"},
+		{"the first one has restrictions", slices.Concat(chain("2", "1")[:2], with(t, withNumber("p1", func(p *sigtest.Power) { p.Delegation, p.Limits = "2", 2 }), w.head)), w.second, time.Time{}, time.Time{}, power.Rules{Codes: []string{"BBR_1"}}, "", sig.Passed, [3]sig.Verdict{}, "the power p1 has 2 restrictions"},
 		{"passed on in a circle", with(t, withNumber("p2", func(p *sigtest.Power) {
 			p.Delegation, p.First, p.Principals = "3", "P2", []sigtest.Identifiers{sigtest.Employee}
 		}), w.employee), w.employee, time.Time{}, time.Time{}, power.Rules{}, "power-chain", sig.Failed, [3]sig.Verdict{sig.Failed}, "passed on from itself"},
