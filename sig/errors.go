@@ -3,6 +3,7 @@
 package sig
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -59,6 +60,14 @@ func (e *ErrDocument) Error() string {
 
 // Unwrap returns the cause.
 func (e *ErrDocument) Unwrap() error { return e.Err }
+
+// ErrUnsigned is the cause in an ErrDocument of a document without a signature, where one is needed.
+var ErrUnsigned = errors.New("has no signature to enhance")
+
+// Unsigned returns the error of a document that has no signature to enhance.
+func Unsigned() error {
+	return &ErrDocument{What: "Document", Text: ErrUnsigned.Error(), Err: ErrUnsigned}
+}
 
 // ErrState reports that a prepared state is damaged, has an unknown version, or was prepared for
 // another job.

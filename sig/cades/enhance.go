@@ -128,7 +128,7 @@ func (e *enhancement) choose(p position, r *sig.ParamReader) error {
 		return err
 	}
 	if len(e.chosen) == 0 {
-		return &sig.ErrDocument{What: "Document", Text: "has no signature to enhance"}
+		return sig.Unsigned()
 	}
 	return nil
 }

@@ -144,7 +144,7 @@ func (e *enhancement) read() error {
 		return forbidden("is broken: its cross-references had to be searched for, and a new revision would lead other programs to other objects")
 	}
 	if len(v.signatures) == 0 {
-		return forbidden("has no signature to enhance")
+		return sig.Unsigned()
 	}
 	known := slices.Concat(v.beside.Certificates, check.Intermediates)
 	for i, s := range v.signatures {

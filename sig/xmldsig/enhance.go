@@ -179,7 +179,7 @@ func (e *enhancement) choose(index int, to sig.Level) (chosen []int, err error) 
 	}
 	switch {
 	case len(tops) == 0:
-		return nil, unfit("has no signature to enhance", nil)
+		return nil, sig.Unsigned()
 	case index >= len(tops):
 		return nil, &sig.ErrParams{Faults: []sig.Fault{{Key: "SignatureIndex", Text: fmt.Sprintf("is %d, but the document has %d signatures, the first with index 0", index, len(tops))}}}
 	case index >= 0:

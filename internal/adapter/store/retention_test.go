@@ -39,6 +39,8 @@ import (
 	"tamga/pki/x509gost"
 	"tamga/sig"
 	"tamga/sig/cades"
+	"tamga/sig/pdf"
+	"tamga/sig/xmldsig"
 )
 
 // The two time-stamp services of renewals, in their order.
@@ -104,7 +106,7 @@ func newKeeper(t testing.TB, db *store.DB, dir string, number uint32, su *suite.
 		},
 	}
 	k.signer = &signing.Service{
-		Formats: sig.Formats{cades.New()}, Spool: spool, Now: k.clock, Rand: random(3), Evidence: k,
+		Formats: sig.Formats{cades.New(), pdf.New(), xmldsig.New()}, Spool: spool, Now: k.clock, Rand: random(3), Evidence: k,
 		Anchors: func(context.Context) ([]*x509gost.Certificate, []*x509gost.Certificate, error) {
 			return k.roots, nil, nil
 		},
@@ -576,6 +578,65 @@ func TestRetentionByPolicy(t *testing.T) {
 				k.must(k.documents.Delete(t.Context(), k.who, save(signed, false)))
 			})
 		}
+	}
+}
+
+// byPolicy has the policy of the group keep what the owner stores for ten years.
+func (k *keeper) byPolicy() {
+	k.documents.KeepFor = func(audit.Principal) time.Duration { return 10 * 365 * 24 * time.Hour }
+	k.documents.Kept = k.Service.Kept
+}
+
+// unsignedPDF returns a PDF document of one page.
+func unsignedPDF() []byte {
+	var out bytes.Buffer
+	out.WriteString("%PDF-1.7\n")
+	var at []int
+	for i, object := range []string{"<< /Type /Catalog /Pages 2 0 R >>", "<< /Type /Pages /Kids [3 0 R] /Count 1 >>", "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 9 9] >>"} {
+		at = append(at, out.Len())
+		fmt.Fprintf(&out, "%d 0 obj\n%s\nendobj\n", i+1, object)
+	}
+	xref := out.Len()
+	out.WriteString("xref\n0 4\n0000000000 65535 f \n")
+	for _, place := range at {
+		fmt.Fprintf(&out, "%010d 00000 n \n", place)
+	}
+	fmt.Fprintf(&out, "trailer\n<< /Size 4 /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n", xref)
+	return out.Bytes()
+}
+
+// levelless is a format without its higher levels.
+type levelless struct{ sig.Described }
+
+// The policy lets go of documents that have no signature, whatever their format, and of no others.
+func TestRetentionOfUnsigned(t *testing.T) {
+	db := storetest.SQLite(t)
+	k := newKeeper(t, db, t.TempDir(), 0, suite.ECDSAP256, 64<<10)
+	k.registered(db)
+	k.byPolicy()
+	for name, content := range map[string][]byte{"a.pdf": unsignedPDF(), "a.xml": []byte("<a>an agreement</a>")} {
+		id := saveDocument(t, k.documents, k.who, name, string(content))
+		if _, err := k.Set(t.Context(), k.who, id, k.clock().AddDate(20, 0, 0)); !fault.Is(err, fault.InvalidContent) || !errors.Is(err, sig.ErrUnsigned) {
+			t.Errorf("%s: set by its owner: %v", name, err)
+		}
+		k.round()
+		if r, err := k.Of(t.Context(), k.who, id); !fault.Is(err, fault.NotFound) {
+			t.Errorf("%s: kept: %+v, %v", name, r, err)
+		}
+		k.must(k.documents.Delete(t.Context(), k.who, id))
+	}
+	if len(k.told) > 0 || len(k.asked) > 0 {
+		t.Errorf("%+v, asked %q", k.told, k.asked)
+	}
+	signed := k.signed("BES", nil)
+	k.signer.Formats = sig.Formats{levelless{cades.New()}}
+	id := saveDocument(t, k.documents, k.who, "a.sig", string(signed))
+	k.round()
+	if r := k.row(id); !r.Refused || !strings.Contains(r.Failure, "get no archive time stamps") || !r.KeepUntil.After(k.clock()) {
+		t.Errorf("without an archive level: %+v", r)
+	}
+	if err := k.documents.Delete(t.Context(), k.who, id); !fault.Is(err, fault.InvalidObjectState) || len(k.told) != 1 {
+		t.Errorf("removed: %v; told %+v", err, k.told)
 	}
 }
 

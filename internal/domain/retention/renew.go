@@ -150,11 +150,17 @@ func (s *Service) do(ctx context.Context, run *operation.Run) error {
 			return in[0].Err
 		}
 		if a.row.Origin == ByPolicy && a.row.RenewedAt.IsZero() {
-			if err := s.Signer.Renewable(ctx, in[0].Document); fault.Is(err, fault.InvalidContent) {
+			// With signatures that have no archive level, it stays kept.
+			if err := s.Signer.Renewable(ctx, in[0].Document); errors.Is(err, sig.ErrUnsigned) {
 				return errUnsigned
+			} else if err != nil {
+				return err
 			}
 		}
 		made, by, err := s.renewed(ctx, run.Owner, a.row.Document, in[0].Document)
+		if errors.Is(err, sig.ErrUnsigned) && a.row.Origin == ByPolicy && a.row.RenewedAt.IsZero() {
+			return errUnsigned
+		}
 		if err != nil {
 			return err
 		}

@@ -29,21 +29,44 @@ type Renewed struct {
 	GoodUntil time.Time // the end of the new time stamp
 }
 
-// Renewable returns nil if the signatures of a file can have archive time stamps. The fault is invalid_content.
+// Renewable returns nil if a file has signatures that can have archive time stamps. The fault is invalid_content, with the cause
+// sig.ErrUnsigned for a file without signatures. It reads the file, but asks no other service.
 func (s *Service) Renewable(ctx context.Context, d sig.Document) error {
-	_, _, err := s.renewable(ctx, d)
+	format, err := s.signedFormat(ctx, d)
+	if err != nil {
+		return err
+	}
+	// The first bytes say the format: most PDF and XML documents have no signature.
+	report, err := format.Verify(ctx, &sig.Check{Document: d, At: s.Now(), Describe: true})
+	if err != nil {
+		return translate(err)
+	}
+	if report.Unsigned() {
+		return unsigned()
+	}
+	_, _, err = archiving(format)
 	return err
 }
 
-// renewable returns the format of a file, and the parameters that ask it for an archive time stamp.
-func (s *Service) renewable(ctx context.Context, d sig.Document) (sig.Enhancer, sig.Params, error) {
+// unsigned is the fault of a file without signatures.
+func unsigned() error {
+	return fault.New(fault.InvalidContent, "the document is not a signed document, so there is no signature to renew").With(sig.ErrUnsigned)
+}
+
+// signedFormat returns the format of a file, which may have signatures.
+func (s *Service) signedFormat(ctx context.Context, d sig.Document) (sig.Described, error) {
 	format, err := s.Formats.Recognise(ctx, d)
 	if err != nil {
-		return nil, nil, translate(err)
+		return nil, translate(err)
 	}
 	if format == nil || format.Describe().Bare {
-		return nil, nil, fault.New(fault.InvalidContent, "the document is not a signed document, so there is no signature to renew")
+		return nil, unsigned()
 	}
+	return format, nil
+}
+
+// archiving returns what adds archive time stamps to files of a format, and the parameters that ask for them.
+func archiving(format sig.Described) (sig.Enhancer, sig.Params, error) {
 	about := format.Describe()
 	_, param, value, ok := about.Raised(LevelArchive)
 	enhancer, is := format.(sig.Enhancer)
@@ -56,7 +79,11 @@ func (s *Service) renewable(ctx context.Context, d sig.Document) (sig.Enhancer, 
 // Renew adds an archive time stamp to the signatures of a file, which are verified before and after. It uses no key of a
 // signer, so no policy of a user is asked. Whether a failure may pass by itself, Passes says. The content must stay open until the result is written.
 func (s *Service) Renew(ctx context.Context, o *RenewOrder) (*Renewed, error) {
-	enhancer, params, err := s.renewable(ctx, o.Content)
+	format, err := s.signedFormat(ctx, o.Content)
+	if err != nil {
+		return nil, err
+	}
+	enhancer, params, err := archiving(format)
 	if err != nil {
 		return nil, err
 	}
