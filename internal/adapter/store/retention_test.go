@@ -640,6 +640,53 @@ func TestRetentionOfUnsigned(t *testing.T) {
 	}
 }
 
+// The policy keeps a temporary document from the moment it becomes permanent: by a change of it, or by a retention of its owner's.
+func TestRetentionOfMadePermanent(t *testing.T) {
+	db := storetest.SQLite(t)
+	k := newKeeper(t, db, t.TempDir(), 0, suite.ECDSAP256, 64<<10)
+	k.registered(db)
+	k.byPolicy()
+	ctx := t.Context()
+	id := saveTemporary(k)
+	k.wait(time.Hour)
+	name, permanent := "b.sig", false
+	k.must(k.documents.Patch(ctx, k.who, id, document.Change{Name: &name}))
+	k.must(k.documents.Delete(ctx, k.who, saveTemporary(k)))
+	if _, err := k.Set(ctx, k.who, id, k.clock().AddDate(0, 0, 1)); !fault.Is(err, fault.AccessDenied) {
+		t.Errorf("kept shorter than the policy wants: %v", err)
+	}
+	if i, err := k.documents.Info(ctx, k.who, id); err != nil || !i.Temporary() || !i.KeepUntil.IsZero() {
+		t.Errorf("after the refusal: %+v, %v", i, err)
+	}
+	k.must(k.documents.Patch(ctx, k.who, id, document.Change{Temporary: &permanent}))
+	if r := k.row(id); r.Origin != retention.ByPolicy || !r.KeepUntil.Equal(k.clock().Add(10*365*24*time.Hour)) || !r.DueAt.Equal(k.clock()) {
+		t.Errorf("%+v", r)
+	}
+	if err := k.documents.Delete(ctx, k.who, id); !fault.Is(err, fault.InvalidObjectState) {
+		t.Errorf("removed: %v", err)
+	}
+	// A later change does not begin it again.
+	until := k.row(id).KeepUntil
+	k.wait(time.Hour)
+	k.must(k.documents.Patch(ctx, k.who, id, document.Change{Temporary: &permanent}))
+	if r := k.row(id); !r.KeepUntil.Equal(until) {
+		t.Errorf("kept until %v, want %v", r.KeepUntil, until)
+	}
+	other := saveTemporary(k)
+	if r, err := k.Set(ctx, k.who, other, k.clock().AddDate(20, 0, 0)); err != nil || r.Origin != retention.ByPolicy {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// saveTemporary stores a signed temporary document.
+func saveTemporary(k *keeper) string {
+	k.t.Helper()
+	b := k.documents.NewBatch(k.who)
+	id, err := b.Save(k.t.Context(), document.Description{Name: "t.sig", Temporary: true}, bytes.NewReader(k.signed("BES", nil)))
+	k.must(errors.Join(err, b.Record(k.t.Context())))
+	return id
+}
+
 // A renewal is never refused by a quota, and counts in it.
 func TestRetentionQuota(t *testing.T) {
 	db := storetest.SQLite(t)

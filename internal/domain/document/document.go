@@ -280,8 +280,8 @@ type Service struct {
 	Bytes   Bytes
 	// Retention is in the same database; nil: Retain and Replace are not called.
 	Retention RetentionStore
-	// KeepFor returns how long permanent documents that a user stores are kept, 0: they are not. Kept is called with those
-	// that are, in the transaction that stores them. nil: none is kept.
+	// KeepFor returns how long documents that a user stores as permanent ones or makes permanent are kept, 0: they are not. Kept is called with those
+	// that are, in the transaction that stores or changes them. nil: none is kept.
 	KeepFor func(who audit.Principal) time.Duration
 	Kept    func(ctx context.Context, documents []Info) error
 	// Digest returns the algorithm that new documents of a user are hashed with.
@@ -292,6 +292,7 @@ type Service struct {
 	Rand  io.Reader
 	Rules Rules
 
+	replacing bool // of Replace
 	boundless bool // of a renewal; see most
 }
 

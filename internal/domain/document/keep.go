@@ -8,7 +8,6 @@ import (
 	"io"
 	"strings"
 	"sync"
-	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -220,10 +219,8 @@ func (s *Service) settle(ctx context.Context, who audit.Principal, documents []N
 	records := make([]Record, len(documents))
 	for i, d := range documents {
 		records[i] = d.Content.record(d.Description, now)
-		if s.KeepFor != nil && !s.boundless && !d.Description.Temporary {
-			if life := s.KeepFor(who); life > 0 {
-				records[i].KeepUntil = now.Add(life).UTC().Truncate(time.Millisecond)
-			}
+		if !s.replacing && !d.Description.Temporary {
+			records[i].KeepUntil = s.keepUntil(who, now)
 		}
 	}
 	return records, nil

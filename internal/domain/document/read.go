@@ -254,7 +254,7 @@ func (s *Service) Newest(ctx context.Context, who audit.Principal, older Positio
 }
 
 // Patch changes the description and the lifetime of a document of who. A document that is
-// made temporary expires as late as one stored now. Faults: object_not_found,
+// made temporary expires as late as one stored now, and one that is made permanent is kept as long as one stored now. Faults: object_not_found,
 // document_info_invalid.
 func (s *Service) Patch(ctx context.Context, who audit.Principal, id string, c Change) error {
 	return s.change(ctx, who, id, func(ctx context.Context, i *Info) error {
@@ -313,14 +313,26 @@ func (s *Service) change(ctx context.Context, who audit.Principal, id string, do
 		if err != nil {
 			return err
 		}
+		temporary := r.Temporary()
 		if err := do(ctx, &r.Info); err != nil {
 			return fault.Rollback(err)
 		}
-		changed, err := s.Store.ChangeDocument(ctx, r.Info, s.Now())
+		now := s.Now()
+		changed, err := s.Store.ChangeDocument(ctx, r.Info, now)
 		if err == nil && !changed {
 			err = notFound()
 		}
-		return err
+		if err != nil || !temporary || r.Temporary() {
+			return err
+		}
+		// It is permanent from now on, as one that is stored now.
+		if r.KeepUntil = s.keepUntil(who, now); r.KeepUntil.IsZero() {
+			return nil
+		}
+		if err := s.Retain(ctx, who, r.ID, r.KeepUntil); err != nil {
+			return fault.Rollback(err)
+		}
+		return s.Kept(ctx, []Info{r.Info})
 	})
 }
 

@@ -18,6 +18,16 @@ func retained(i *Info) error {
 		i.KeptLast().UTC().Format(time.DateOnly))
 }
 
+// keepUntil returns until when a document that becomes permanent at a time is kept by the policy of its owner; zero: it is not.
+func (s *Service) keepUntil(who audit.Principal, now time.Time) (until time.Time) {
+	if s.KeepFor != nil {
+		if life := s.KeepFor(who); life > 0 {
+			until = now.Add(life).UTC().Truncate(time.Millisecond)
+		}
+	}
+	return until
+}
+
 // Retain keeps a document of who until a time: its owner cannot remove it before, and it does not expire. The zero time ends
 // that. It joins the transaction of ctx. The fault is object_not_found.
 func (s *Service) Retain(ctx context.Context, who audit.Principal, id string, until time.Time) error {
@@ -52,7 +62,7 @@ func (s *Service) Replace(ctx context.Context, who audit.Principal, id string, s
 		return nil, notFound()
 	}
 	unbounded := *s
-	unbounded.boundless = true
+	unbounded.replacing, unbounded.boundless = true, true
 	in, err := unbounded.NewIntake(ctx, who)
 	if err != nil {
 		return nil, err

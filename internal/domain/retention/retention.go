@@ -105,6 +105,7 @@ type Documents interface {
 	Open(ctx context.Context, who audit.Principal, id string) (*document.Stored, error)
 	Info(ctx context.Context, who audit.Principal, id string) (document.Info, error)
 	Retain(ctx context.Context, who audit.Principal, id string, until time.Time) error
+	Patch(ctx context.Context, who audit.Principal, id string, c document.Change) error
 	Replace(ctx context.Context, who audit.Principal, id string, src io.WriterTo) (*document.Replacement, error)
 }
 
@@ -202,6 +203,12 @@ func (s *Service) Set(ctx context.Context, who audit.Principal, id string, until
 	return r, s.Store.Atomic(ctx, func(ctx context.Context) error {
 		var found bool
 		var err error
+		if d.Info.Temporary() { // it becomes permanent, and the policy of the group may keep it longer
+			permanent := false
+			if err := s.Documents.Patch(ctx, who, id, document.Change{Temporary: &permanent}); err != nil {
+				return fault.Rollback(err)
+			}
+		}
 		if r, found, err = s.Store.Retention(ctx, d.Info.ID); err != nil {
 			return err
 		}
