@@ -52,7 +52,8 @@ var (
 type Rules struct {
 	// Codes are the powers that the signer must have, as codes.
 	Codes []string
-	// Statuses are asked for each power. The first that knows a power decides, unless a later one has it as withdrawn.
+	// Statuses are asked for each power. The first that knows a power decides, unless a later one has it as
+	// withdrawn, or as withdrawn earlier.
 	Statuses []Statuses
 }
 
@@ -407,7 +408,7 @@ func (w *walk) withdrawal(p *given) error {
 			}
 			if err != nil {
 				a.err = err
-			} else if status.State > a.status.State {
+			} else if status.State > a.status.State || status.State == StateWithdrawn && earlier(status.At, a.status.At) {
 				a.status = status
 			}
 		}
@@ -429,6 +430,9 @@ func (w *walk) withdrawal(p *given) error {
 	}
 	return nil
 }
+
+// earlier compares times of withdrawals. Zero is at all times.
+func earlier(a, b time.Time) bool { return !b.IsZero() && (a.IsZero() || a.Before(b)) }
 
 // passedOn judges whether a power fits the one that it was passed on from.
 func (w *walk) passedOn(p, parent *given) {

@@ -65,7 +65,7 @@ func ReadWithdrawn(r io.Reader) (Withdrawn, error) {
 			}
 		}
 		number := strings.ToLower(fields[0])
-		if before, twice := list[number]; twice && (before.IsZero() || !at.IsZero() && before.Before(at)) {
+		if before, twice := list[number]; twice && earlier(before, at) {
 			at = before // the earlier time counts
 		}
 		list[number] = at
