@@ -52,32 +52,48 @@ const (
 	same                    // all are equal
 )
 
-// like compares a party with a certificate by the identifiers that both have. different says which differ.
-func (p *Party) like(id *identity) (l likeness, different []string) {
-	type pair struct{ name, theirs, given string }
-	pairs := []pair{{"INN", p.INN, id.inn}, {"SNILS", p.SNILS, id.snils}, {"OGRNIP", p.OGRN, id.ogrnip}}
+// pair is an identifier of a party, and the one of a certificate.
+type pair struct{ name, theirs, given string }
+
+// pairs returns the identifiers to compare.
+func (p *Party) pairs(id *identity) [3]pair {
 	if p.Organization {
-		pairs = []pair{{"INN", p.INN, id.innle}, {"OGRN", p.OGRN, id.ogrn}}
+		return [3]pair{{"INN", p.INN, id.innle}, {"OGRN", p.OGRN, id.ogrn}}
 	}
-	equal := 0
-	for _, one := range pairs {
+	return [3]pair{{"INN", p.INN, id.inn}, {"SNILS", p.SNILS, id.snils}, {"OGRNIP", p.OGRN, id.ogrnip}}
+}
+
+// like compares a party with a certificate by the identifiers that both have.
+func (p *Party) like(id *identity) likeness {
+	equal, different := 0, 0
+	for _, one := range p.pairs(id) {
 		switch {
 		case one.theirs == "" || one.given == "":
 		case one.theirs == one.given:
 			equal++
 		default:
-			different = append(different, fmt.Sprintf("its %s is %s, the certificate has %s", one.name, one.theirs, one.given))
+			different++
 		}
 	}
 	switch {
-	case equal > 0 && len(different) == 0:
-		return same, nil
+	case equal > 0 && different == 0:
+		return same
 	case equal > 0:
-		return partly, different
-	case len(different) > 0:
-		return unlike, different
+		return partly
+	case different > 0:
+		return unlike
 	}
-	return unknown, nil
+	return unknown
+}
+
+// differences says which identifiers differ.
+func (p *Party) differences(id *identity) (list []string) {
+	for _, one := range p.pairs(id) {
+		if one.theirs != "" && one.given != "" && one.theirs != one.given {
+			list = append(list, fmt.Sprintf("its %s is %s, the certificate has %s", one.name, one.theirs, one.given))
+		}
+	}
+	return list
 }
 
 // String returns the name of a party with an identifier.
@@ -100,12 +116,12 @@ func (p *Party) String() string {
 // signs reports whether the holder of a certificate may sign a power for a principal: the person itself, or one of the
 // people who act for an organization, with a certificate of an organization. person is who of Acting it is, -1 for none.
 func (p *Party) signs(id *identity) (ok bool, person int) {
-	if l, _ := p.like(id); !p.Organization {
+	if l := p.like(id); !p.Organization {
 		return l == same, -1
 	} else if l != same {
 		managed := false // by another organization, whose certificate it is
 		for i := range p.Acting {
-			l, _ := p.Acting[i].like(id)
+			l := p.Acting[i].like(id)
 			managed = managed || p.Acting[i].Organization && l == same
 		}
 		if !managed {
@@ -118,7 +134,7 @@ func (p *Party) signs(id *identity) (ok bool, person int) {
 			continue
 		}
 		people++
-		if l, _ := p.Acting[i].like(id); l == same {
+		if p.Acting[i].like(id) == same {
 			return true, i
 		}
 	}
@@ -126,15 +142,15 @@ func (p *Party) signs(id *identity) (ok bool, person int) {
 }
 
 // represents reports how far a party of a power is the holder of a certificate. For an organization with people it is one of
-// these people, too.
-func (p *Party) represents(id *identity) (l likeness, different []string) {
-	l, different = p.like(id)
+// these people, too. who is the party itself or one of them.
+func (p *Party) represents(id *identity) (l likeness, who *Party) {
+	l, who = p.like(id), p
 	for i := range p.Acting {
-		if other, d := p.Acting[i].like(id); other > l {
-			l, different = other, d
+		if other := p.Acting[i].like(id); other > l {
+			l, who = other, &p.Acting[i]
 		}
 	}
-	return l, different
+	return l, who
 }
 
 // isParty reports whether two descriptions in different powers are of the same party.

@@ -11,6 +11,7 @@ import (
 
 	"tamga/pki/x509gost"
 	"tamga/sig"
+	"tamga/sig/budget"
 )
 
 // Codes of findings about powers. All begin as sig.Finding.AboutMandate expects.
@@ -63,7 +64,14 @@ type Rules struct {
 //
 // Each signer needs a power, unless its certificate is of an organization or a trader that no power names.
 func (s *Set) Judge(ctx context.Context, r *sig.Report, checked time.Time, rules Rules) error {
-	j := judge{set: s, ctx: ctx, rules: rules, checked: checked, statuses: map[string]answer{}}
+	_, err := sig.Within(ctx, nil, func(ctx context.Context) (none struct{}, err error) {
+		return none, s.judge(ctx, r, checked, rules)
+	})
+	return err
+}
+
+func (s *Set) judge(ctx context.Context, r *sig.Report, checked time.Time, rules Rules) error {
+	j := s.newJudge(ctx, checked, rules)
 	var all []*sig.Signature
 	var collect func(list []sig.Signature)
 	collect = func(list []sig.Signature) {
@@ -77,6 +85,9 @@ func (s *Set) Judge(ctx context.Context, r *sig.Report, checked time.Time, rules
 	collect(r.Signatures)
 	documents := make([]sig.Verdict, len(all))
 	for i, one := range all {
+		if err := j.budget.Spend(16 * perLike); err != nil { // reading names
+			return err
+		}
 		if documents[i] = one.Own(); documents[i] == sig.Passed {
 			j.signed = append(j.signed, identityOf(one.Signer))
 		}
@@ -101,8 +112,29 @@ func (s *Set) Judge(ctx context.Context, r *sig.Report, checked time.Time, rules
 // Covers says whether a signer may sign at a time. It returns the findings about it, of which the worst verdict decides (see [Worst]).
 // Other representatives that must sign, too, are noted, because they may sign later.
 func (s *Set) Covers(ctx context.Context, signer *x509gost.Certificate, at time.Time, rules Rules) (*sig.Mandate, []sig.Finding, error) {
-	j := judge{set: s, ctx: ctx, rules: rules, checked: at, statuses: map[string]answer{}, before: true}
-	return j.mandate(signer, at, true)
+	var findings []sig.Finding
+	m, err := sig.Within(ctx, nil, func(ctx context.Context) (m *sig.Mandate, err error) {
+		j := s.newJudge(ctx, at, rules)
+		j.before = true
+		m, findings, err = j.mandate(signer, at, true)
+		return m, err
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	return m, findings, nil
+}
+
+func (s *Set) newJudge(ctx context.Context, checked time.Time, rules Rules) *judge {
+	j := &judge{
+		set: s, rules: rules, checked: checked, asked: map[string]bool{},
+		statuses: map[string]answer{}, signatures: map[*given][]sig.Finding{}, passedOn: map[*given][]sig.Finding{}, present: map[*given][]bool{},
+	}
+	j.ctx, j.budget = budget.Of(ctx, 0)
+	for _, code := range rules.Codes {
+		j.asked[strings.ToLower(code)] = true
+	}
+	return j
 }
 
 // Worst returns the worst verdict of findings.
@@ -120,9 +152,30 @@ type judge struct {
 	ctx      context.Context
 	rules    Rules
 	checked  time.Time
+	budget   *budget.Budget
 	statuses map[string]answer
-	signed   []identity // whose signatures of the document passed
-	before   bool       // the signature is not made yet
+	signed   []identity      // whose signatures of the document passed
+	before   bool            // the signature is not made yet
+	asked    map[string]bool // rules.Codes, in lower case
+
+	// What is the same for all signers is judged once: the signatures of a power, how it was passed on, and which of its
+	// representatives have signed the document.
+	signatures, passedOn map[*given][]sig.Finding
+	present              map[*given][]bool
+}
+
+// perLike is the price of comparing a party with a certificate, and perFinding the memory of a finding beside its text.
+const (
+	perLike    = 8
+	perFinding = 128
+)
+
+// size returns how many parties there are to compare with a certificate.
+func size(parties []Party) (n int64) {
+	for i := range parties {
+		n += 1 + int64(len(parties[i].Acting))
+	}
+	return n
 }
 
 type answer struct {
@@ -132,19 +185,25 @@ type answer struct {
 
 // mandate judges a signer by the power that fits best.
 func (j *judge) mandate(signer *x509gost.Certificate, at time.Time, proven bool) (*sig.Mandate, []sig.Finding, error) {
+	if err := j.budget.Err(); err != nil {
+		return nil, nil, err
+	}
 	id := identityOf(signer)
-	best, different := unlike, []string(nil)
+	best := unlike
 	var of *given
-	var by *Party
+	var by, like *Party // like is by, or one who acts for it
 	var mandate *sig.Mandate
 	var findings []sig.Finding
 	for i := range j.set.powers {
 		p := &j.set.powers[i]
+		if err := j.budget.Spend(perLike * size(p.Representatives)); err != nil {
+			return nil, nil, err
+		}
 		for n := range p.Representatives {
-			l, d := p.Representatives[n].represents(&id)
+			l, party := p.Representatives[n].represents(&id)
 			if l != same {
 				if best != same && (of == nil || l > best) {
-					best, different, of, by = l, d, p, &p.Representatives[n]
+					best, of, by, like = l, p, &p.Representatives[n], party
 				}
 				continue
 			}
@@ -153,7 +212,10 @@ func (j *judge) mandate(signer *x509gost.Certificate, at time.Time, proven bool)
 				return nil, nil, err
 			}
 			if best != same || Worst(w.findings) < Worst(findings) {
-				best, mandate, findings = same, w.mandate(p, n), w.findings
+				best, findings = same, w.findings
+				if mandate = w.mandate(p, n); w.err != nil {
+					return nil, nil, w.err
+				}
 			}
 		}
 	}
@@ -164,8 +226,11 @@ func (j *judge) mandate(signer *x509gost.Certificate, at time.Time, proven bool)
 	one := sig.Finding{Indication: sig.SigConstraintsFailure}
 	switch {
 	case best == partly:
-		one.Code, one.Text = codeDiffers, fmt.Sprintf("the power %s is for %s, but %s; a power for the holder of this certificate is needed", of.Number, by, strings.Join(different, ", and "))
-		mandate = (&walk{judge: j}).mandate(of, slices.IndexFunc(of.Representatives, func(p Party) bool { return by.isParty(&p) }))
+		one.Code, one.Text = codeDiffers, fmt.Sprintf("the power %s is for %s, but %s; a power for the holder of this certificate is needed", of.Number, by, strings.Join(like.differences(&id), ", and "))
+		w := walk{judge: j}
+		if mandate = w.mandate(of, slices.IndexFunc(of.Representatives, func(p Party) bool { return by.isParty(&p) })); w.err != nil {
+			return nil, nil, w.err
+		}
 	case id.actsItself():
 		return nil, []sig.Finding{{Code: codeNotNeeded, Text: "no power names the signer; its certificate is of an organization or a sole trader, so it acts without a power"}}, nil
 	case best == unknown:
@@ -203,10 +268,17 @@ const mostNamed = 3
 // named names the representatives of all powers.
 func (s *Set) named() string {
 	var list []string
+	all := 0
 	for i := range s.powers {
-		list = append(list, names(s.powers[i].Representatives)...)
+		of := s.powers[i].Representatives
+		list, all = append(list, names(of[:min(len(of), mostNamed)])...), all+len(of)
 	}
-	return joined(list)
+	return joined(list, all)
+}
+
+// someOf names the first of parties.
+func someOf(parties []Party) string {
+	return joined(names(parties[:min(len(parties), mostNamed)]), len(parties))
 }
 
 func names(parties []Party) (list []string) {
@@ -216,8 +288,9 @@ func names(parties []Party) (list []string) {
 	return list
 }
 
-func joined(list []string) string {
-	if more := len(list) - mostNamed; more > 0 {
+// joined joins the first of all texts. The list has at least mostNamed of them, if there are as many.
+func joined(list []string, all int) string {
+	if more := all - mostNamed; more > 0 {
 		list = append(slices.Clone(list[:mostNamed]), fmt.Sprintf("%d more", more))
 	}
 	return strings.Join(list, ", ")
@@ -231,10 +304,52 @@ type walk struct {
 	findings []sig.Finding
 	chain    []*given
 	seen     map[string]bool
+	err      error // of the budget: nothing is added any more
 }
 
 func (w *walk) add(code string, indication sig.Indication, format string, args ...any) {
-	w.findings = append(w.findings, sig.Finding{Code: code, Indication: indication, Text: fmt.Sprintf(format, args...)})
+	if w.err == nil {
+		w.note(sig.Finding{Code: code, Indication: indication, Text: fmt.Sprintf(format, args...)})
+	}
+}
+
+func (w *walk) note(f sig.Finding) {
+	if w.hold(int64(len(f.Text)) + perFinding) {
+		w.findings = append(w.findings, f)
+	}
+}
+
+// spend and hold charge the budget. They return false when it is used up.
+func (w *walk) spend(n int64) bool {
+	if w.err == nil {
+		w.err = w.budget.Spend(n)
+	}
+	return w.err == nil
+}
+
+func (w *walk) hold(n int64) bool {
+	if w.err == nil {
+		w.err = w.budget.Hold(n)
+	}
+	return w.err == nil
+}
+
+// once adds what find finds about a power, which is the same for every signer.
+func (w *walk) once(of map[*given][]sig.Finding, p *given, find func(*walk)) []sig.Finding {
+	list, found := of[p]
+	if !found {
+		once := walk{judge: w.judge, err: w.err}
+		if find(&once); once.err != nil {
+			w.err = once.err
+			return nil
+		}
+		list = once.findings
+		of[p] = list
+	}
+	if w.hold(perFinding * int64(len(list))) {
+		w.findings = append(w.findings, list...)
+	}
+	return list
 }
 
 // mandate describes the power of the walk for its representative n.
@@ -246,6 +361,13 @@ func (w *walk) mandate(p *given, n int) *sig.Mandate {
 		first = one
 	}
 	m.Principals = names(first.Principals)
+	size := int64(32 * len(p.Rights))
+	for _, name := range m.Principals {
+		size += int64(len(name))
+	}
+	if !w.hold(size) || !w.spend(int64(len(p.Rights)+len(m.Principals))) {
+		return m
+	}
 	for _, r := range p.Rights {
 		if r.Code != "" {
 			m.Codes = append(m.Codes, r.Code)
@@ -263,12 +385,15 @@ func (w *walk) run(p *given, n int) error {
 	for leaf, passed := p, 0; ; passed++ {
 		if w.seen[p.Number] {
 			w.add(codeChain, sig.SigConstraintsFailure, "the power %s was passed on from itself", p.Number)
-			return nil
+			return w.err
 		}
 		w.seen[p.Number] = true
 		w.force(p)
 		w.limits(p)
-		w.signatures(p)
+		w.once(w.judge.signatures, p, func(w *walk) { w.signaturesOf(p) })
+		if w.err != nil {
+			return w.err
+		}
 		if err := w.withdrawal(p); err != nil {
 			return err
 		}
@@ -285,15 +410,15 @@ func (w *walk) run(p *given, n int) error {
 			if passed > 0 && leaf.First != p.Number {
 				w.add(codeChain, sig.SigConstraintsFailure, "the power %s names %s as the first one, but it was passed on from %s", leaf.Number, leaf.First, p.Number)
 			}
-			return nil
+			return w.err
 		}
 		at := slices.IndexFunc(w.set.powers, func(one given) bool { return one.Number == p.Parent })
 		if at < 0 {
 			w.add(codeParent, sig.Generic, "the power %s was passed on from %s, which was not given; give both", p.Number, p.Parent)
-			return nil
+			return w.err
 		}
 		parent := &w.set.powers[at]
-		w.passedOn(p, parent)
+		w.once(w.judge.passedOn, p, func(w *walk) { w.fits(p, parent) })
 		w.chain = append(w.chain, parent)
 		p = parent
 	}
@@ -316,8 +441,12 @@ func (w *walk) force(p *given) {
 
 func moment(at time.Time) string { return at.In(moscow).Format("2006-01-02 15:04:05 -07:00") }
 
-// signatures judges whether all principals have signed a power, or a notary has.
-func (w *walk) signatures(p *given) {
+// signaturesOf judges whether all principals have signed a power, or a notary has.
+func (w *walk) signaturesOf(p *given) {
+	// Names of a certificate are read, and compared with each principal and those who act for it.
+	if !w.spend(perLike * int64(len(p.signatures)) * (16 + 2*size(p.Principals))) {
+		return
+	}
 	type made struct {
 		*sig.Signature
 		identity
@@ -329,10 +458,10 @@ func (w *walk) signatures(p *given) {
 		}
 	}
 	// accept judges the best of the signatures that fit. It returns false if none fits.
-	accept := func(who string, fits func(id *identity) bool) bool {
+	accept := func(who string, fits func(i int) bool) bool {
 		var best *sig.Signature
 		for i := range list {
-			if fits(&list[i].identity) && (best == nil || list[i].Verdict() < best.Verdict()) {
+			if fits(i) && (best == nil || list[i].Verdict() < best.Verdict()) {
 				best = list[i].Signature
 			}
 		}
@@ -347,36 +476,42 @@ func (w *walk) signatures(p *given) {
 			w.add(codeSignature, indication, "the signature of %s on the power %s did not pass: %s", who, p.Number, reason(best))
 		}
 		for _, h := range best.Headlines() {
-			w.findings = append(w.findings, sig.Finding{Code: codeRemark, Headline: h, Text: fmt.Sprintf("the signature of %s on the power %s: %s", who, p.Number, h)})
+			w.note(sig.Finding{Code: codeRemark, Headline: h, Text: fmt.Sprintf("the signature of %s on the power %s: %s", who, p.Number, h)})
 		}
 		return true
 	}
-	if p.Notary != nil && accept("the notary", p.Notary.isNotary) {
+	if p.Notary != nil && accept("the notary", func(i int) bool { return p.Notary.isNotary(&list[i].identity) }) {
 		// The name is that in the power, so anyone of this name could have written it. No attribute of a certificate proves a notary.
 		w.add(codeNotary, sig.Generic, "the power %s is signed by %s instead of its principals; a person must check that this is a notary", p.Number, strings.TrimSpace(p.Notary.Surname+" "+p.Notary.Given))
 		return
 	}
 	for i := range p.Principals {
 		principal := &p.Principals[i]
+		// Which person of a principal each signature is of, -1 for the principal itself, and below for neither.
+		const neither = -2
+		persons := make([]int, len(list))
+		for i := range list {
+			ok, person := principal.signs(&list[i].identity)
+			if persons[i] = person; !ok {
+				persons[i] = neither
+			}
+		}
 		if principal.JointHeads && slices.ContainsFunc(principal.Acting, func(one Party) bool { return !one.Organization }) {
 			for n := range principal.Acting {
-				if head := &principal.Acting[n]; !head.Organization && !accept(head.String(), func(id *identity) bool {
-					ok, person := principal.signs(id)
-					return ok && person == n
-				}) {
+				if head := &principal.Acting[n]; !head.Organization && !accept(head.String(), func(i int) bool { return persons[i] == n }) {
 					w.add(codeUnsigned, sig.SigConstraintsFailure, "%s, who acts for %s only together with others, has not signed the power %s; give this signature, too", head, principal, p.Number)
 				}
 			}
 			continue
 		}
-		if !accept(principal.String(), func(id *identity) bool { ok, _ := principal.signs(id); return ok }) {
+		if !accept(principal.String(), func(i int) bool { return persons[i] != neither }) {
 			var by []string
-			for _, s := range list {
+			for _, s := range list[:min(len(list), mostNamed)] {
 				by = append(by, s.Signer.Subject.String())
 			}
 			text := "it has no signature; give the file with it, too"
 			if len(by) > 0 {
-				text = "it is signed by " + joined(by)
+				text = "it is signed by " + joined(by, len(list))
 			}
 			w.add(codeUnsigned, sig.SigConstraintsFailure, "%s has not signed the power %s: %s", principal, p.Number, text)
 		}
@@ -426,7 +561,7 @@ func (w *walk) withdrawal(p *given) error {
 	case s.State == StateUnknown && a.err != nil:
 		w.add(codeUnreachable, sig.TryLater, "whether the power %s is withdrawn is not known now: %v", p.Number, a.err)
 	case s.State == StateUnknown:
-		w.findings = append(w.findings, sig.Finding{Code: codeStatus, Headline: "withdrawal of the power not checked", Text: fmt.Sprintf("nothing says whether the power %s was withdrawn: no register was asked, or it does not know the power", p.Number)})
+		w.note(sig.Finding{Code: codeStatus, Headline: "withdrawal of the power not checked", Text: fmt.Sprintf("nothing says whether the power %s was withdrawn: no register was asked, or it does not know the power", p.Number)})
 	}
 	return nil
 }
@@ -434,11 +569,14 @@ func (w *walk) withdrawal(p *given) error {
 // earlier compares times of withdrawals. Zero is at all times.
 func earlier(a, b time.Time) bool { return !b.IsZero() && (a.IsZero() || a.Before(b)) }
 
-// passedOn judges whether a power fits the one that it was passed on from.
-func (w *walk) passedOn(p, parent *given) {
+// fits judges whether a power fits the one that it was passed on from.
+func (w *walk) fits(p, parent *given) {
+	if !w.spend(2*perLike*int64(len(p.Principals))*int64(len(parent.Representatives)) + int64(len(p.Rights)+len(parent.Rights))) {
+		return
+	}
 	for i := range p.Principals {
 		if one := &p.Principals[i]; !slices.ContainsFunc(parent.Representatives, func(r Party) bool { return one.isParty(&r) }) {
-			w.add(codePrincipal, sig.SigConstraintsFailure, "%s passed on the power %s, which is for %s", one, parent.Number, joined(names(parent.Representatives)))
+			w.add(codePrincipal, sig.SigConstraintsFailure, "%s passed on the power %s, which is for %s", one, parent.Number, someOf(parent.Representatives))
 		}
 	}
 	if parent.Joint {
@@ -465,12 +603,13 @@ func (w *walk) passedOn(p, parent *given) {
 	}
 }
 
-func (p *Power) grants(code string) bool {
-	return slices.ContainsFunc(p.Rights, func(r Right) bool { return strings.EqualFold(r.Code, code) })
-}
+func (p *given) grants(code string) bool { return p.codes[strings.ToLower(code)] }
 
 // rights judges whether a power grants what the caller asks for.
 func (w *walk) rights(p *given) {
+	if !w.spend(int64(len(p.Rights) + perLike*len(w.rules.Codes))) {
+		return
+	}
 	words := slices.ContainsFunc(p.Rights, func(r Right) bool { return r.Code == "" })
 	for _, code := range w.rules.Codes {
 		switch {
@@ -485,26 +624,29 @@ func (w *walk) rights(p *given) {
 
 // limits notes the restrictions of a power. Those of a power count for the ones that it was passed on to.
 func (w *walk) limits(p *given) {
+	if !w.spend(perLike * int64(len(p.Rights))) {
+		return
+	}
 	limits := 0
 	for _, r := range p.Rights {
-		if len(w.rules.Codes) == 0 || slices.ContainsFunc(w.rules.Codes, func(code string) bool { return strings.EqualFold(code, r.Code) }) {
+		if len(w.asked) == 0 || w.asked[strings.ToLower(r.Code)] {
 			limits += r.Limits
 		}
 	}
 	if limits > 0 {
-		w.findings = append(w.findings, sig.Finding{Code: codeLimits, Headline: "limits of the power not checked", Text: fmt.Sprintf("the power %s has %d restrictions (ОгрСвПолн), which are not checked", p.Number, limits)})
+		w.note(sig.Finding{Code: codeLimits, Headline: "limits of the power not checked", Text: fmt.Sprintf("the power %s has %d restrictions (ОгрСвПолн), which are not checked", p.Number, limits)})
 	}
 }
 
 func (p *Power) granted() string {
 	var list []string
-	for _, r := range p.Rights {
+	for _, r := range p.Rights[:min(len(p.Rights), mostNamed)] {
 		list = append(list, r.Code)
 	}
 	if len(list) == 0 {
 		return "nothing"
 	}
-	return joined(list)
+	return joined(list, len(p.Rights))
 }
 
 // together judges whether the other representatives have signed, where they act only together.
@@ -512,9 +654,23 @@ func (w *walk) together(p *given, n int) {
 	if !p.Joint {
 		return
 	}
+	present, known := w.present[p]
+	if !known {
+		if !w.spend(perLike * int64(len(w.signed)) * size(p.Representatives)) {
+			return
+		}
+		for i := range p.Representatives {
+			other := &p.Representatives[i]
+			present = append(present, slices.ContainsFunc(w.signed, func(id identity) bool { l, _ := other.represents(&id); return l == same }))
+		}
+		w.present[p] = present
+	}
+	if !w.spend(int64(len(present))) {
+		return
+	}
 	for i := range p.Representatives {
 		other := &p.Representatives[i]
-		if i == n || slices.ContainsFunc(w.signed, func(id identity) bool { l, _ := other.represents(&id); return l == same }) {
+		if i == n || present[i] {
 			continue
 		}
 		if w.before {

@@ -436,3 +436,43 @@ func TestReadWithdrawn(t *testing.T) {
 		}
 	}
 }
+
+// TestJudgeCost judges within a budget.
+func TestJudgeCost(t *testing.T) {
+	w := newWorld(t)
+	many := sigtest.NewPower()
+	many.Principals, many.Representatives = nil, nil
+	for range 100 {
+		many.Principals, many.Representatives = append(many.Principals, sigtest.Second), append(many.Representatives, sigtest.Employee)
+	}
+	set, err := w.load(t, with(t, many, w.head)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := func() *sig.Report {
+		return &sig.Report{Signatures: []sig.Signature{{Signer: w.employee.Certificate, SigningTime: sigtest.Time, BestTime: sigtest.Time}}}
+	}
+	for _, c := range []struct {
+		limits budget.Limits
+		fits   bool
+	}{
+		{budget.Limits{Steps: 700, Memory: 1 << 30}, false},    // to find the signer among the representatives
+		{budget.Limits{Steps: 3_000, Memory: 1 << 30}, false},  // to find who has signed the power
+		{budget.Limits{Steps: 1 << 30, Memory: 10_000}, false}, // the texts of a hundred findings
+		{budget.Limits{Steps: 20_000, Memory: 10 << 20}, true}, // they are made once for all representatives
+	} {
+		_, findings, err := set.Covers(budget.With(t.Context(), c.limits), w.employee.Certificate, sigtest.Time, power.Rules{})
+		var document *sig.ErrDocument
+		if c.fits && (err != nil || len(findings) < 100) || !c.fits && !errors.As(err, &document) {
+			t.Errorf("%+v: %d findings, %v", c.limits, len(findings), err)
+		}
+		if err := set.Judge(budget.With(t.Context(), c.limits), r(), sigtest.Time, power.Rules{}); c.fits != (err == nil) {
+			t.Errorf("judging with %+v: %v", c.limits, err)
+		}
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := set.Judge(ended, r(), sigtest.Time, power.Rules{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("after the end: %v", err)
+	}
+}

@@ -35,6 +35,7 @@ type given struct {
 	*Power
 	document   []byte
 	signatures []sig.Signature
+	codes      map[string]bool // of its rights, in lower case
 }
 
 // Load reads powers and the signatures of their principals, in any order. A file that is no power is a detached signature of
@@ -184,7 +185,12 @@ func (s *Set) add(ctx context.Context, known sig.Formats, check sig.Check, f sig
 		}
 		return nil // the same again
 	}
-	g := given{Power: p, document: document}
+	g := given{Power: p, document: document, codes: map[string]bool{}}
+	for _, r := range p.Rights {
+		if r.Code != "" {
+			g.codes[strings.ToLower(r.Code)] = true
+		}
+	}
 	if signed {
 		format, err := known.Recognise(ctx, bytes.NewReader(document))
 		if err != nil {

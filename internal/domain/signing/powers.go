@@ -81,7 +81,7 @@ func (p *loadedPowers) judge(ctx context.Context, r *sig.Report, checked time.Ti
 	if p == nil {
 		return nil
 	}
-	return p.set.Judge(ctx, r, checked, p.rules)
+	return refused(p.set.Judge(ctx, r, checked, p.rules))
 }
 
 // IsPower reports whether a file is a power of attorney that can be read.
@@ -186,7 +186,7 @@ func (p *Powers) mandated(ctx context.Context, userID string, params sig.Params,
 	}
 	_, findings, err := loaded.set.Covers(ctx, signer, p.Now(), loaded.rules)
 	if err != nil {
-		return err
+		return translate(err)
 	}
 	worst := power.Worst(findings)
 	for _, f := range findings {
