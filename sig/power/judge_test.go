@@ -387,6 +387,7 @@ func TestLoad(t *testing.T) {
 		{"a large file in an archive", [][]byte{packed(t, make([]byte, power.MaxSize+1))}, "file0: zip: "},
 		{"another file in an archive", [][]byte{packed(t, good[0], []byte("text"))}, "1: neither a power nor a signature"},
 		{"many files in an archive", [][]byte{packed(t, make([][]byte, 41)...)}, "more than 40 files"},
+		{"many files in two archives", [][]byte{packed(t, slices.Repeat(good[1:], 21)...), packed(t, slices.Concat(good[:1], slices.Repeat(good[1:], 20))...)}, "file1: there are more than 40 files"},
 		{"many", many, "more than 10"},
 		{"many signatures", append(stamped, good[0]), "more than 30"},
 		{"a cut signature", [][]byte{good[0], good[1][:len(good[1])/2]}, "file1: "},
@@ -415,6 +416,34 @@ func TestLoad(t *testing.T) {
 	r := &sig.Report{}
 	if err := set.Judge(t.Context(), r, sigtest.Time, power.Rules{}); err != nil || len(r.Findings) != 1 || r.Findings[0].Code != "power-stray" || !strings.Contains(r.Findings[0].Text, "file2") {
 		t.Errorf("%+v, %v", r.Findings, err)
+	}
+}
+
+// watched is a format that tells when it is asked what it recognises.
+type watched struct {
+	sig.Described
+	asked func()
+}
+
+func (w watched) Describe() sig.Description {
+	w.asked()
+	return w.Described.Describe()
+}
+
+// TestLoadHolds checks that the contents of archives are in the pool for as long as they are used.
+func TestLoadHolds(t *testing.T) {
+	w := newWorld(t)
+	large := sigtest.NewPower()
+	large.Inside = "<!--" + strings.Repeat("x", 3<<20) + "-->"
+	archive := packed(t, with(t, large, w.head)...)
+	pool := budget.NewPool(64<<20, time.Second)
+	least := int64(64 << 20)
+	known := sig.Formats{watched{cades.New(), func() { least = min(least, pool.Used()) }}}
+	if _, err := power.Load(budget.Within(t.Context(), pool), known, w.check, []sig.File{{Document: sigtest.Document(archive)}}); err != nil {
+		t.Fatal(err)
+	}
+	if least < 2<<20 || pool.Used() != 0 {
+		t.Errorf("%d bytes of the pool were in use at least, %d are afterwards", least, pool.Used())
 	}
 }
 

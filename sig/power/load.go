@@ -48,6 +48,22 @@ func Load(ctx context.Context, known sig.Formats, check sig.Check, list []sig.Fi
 		Ends: check.Ends, LivingStamps: check.LivingStamps,
 		Strict: true, // a signature of a part says nothing about the rest
 	}
+	// One call pays for all of it, because contents are kept until the end.
+	return sig.Within(ctx, sizes(list), func(ctx context.Context) (*Set, error) { return load(ctx, known, check, list) })
+}
+
+// sizes are files, by their size together.
+type sizes []sig.File
+
+// Size returns the bytes of all files.
+func (s sizes) Size() (n int64) {
+	for _, f := range s {
+		n += f.Document.Size()
+	}
+	return n
+}
+
+func load(ctx context.Context, known sig.Formats, check sig.Check, list []sig.File) (*Set, error) {
 	s := &Set{}
 	list, err := unpacked(ctx, list)
 	if err != nil {
@@ -81,6 +97,9 @@ func Load(ctx context.Context, known sig.Formats, check sig.Check, list []sig.Fi
 			return nil, named(f.Name, err)
 		}
 	}
+	for i := range s.powers {
+		s.powers[i].document = nil // only signatures need it
+	}
 	return s, nil
 }
 
@@ -95,28 +114,7 @@ func unpacked(ctx context.Context, list []sig.File) (all []sig.File, err error) 
 			all = append(all, f)
 			continue
 		}
-		files, err := sig.Within(ctx, f.Document, func(ctx context.Context) (files []sig.File, err error) {
-			_, b := budget.Of(ctx, 0)
-			a, err := zip.Open(b, f.Document)
-			if err != nil {
-				return nil, err
-			}
-			for i := range a.Entries {
-				e := &a.Entries[i]
-				if strings.HasSuffix(e.Name, "/") {
-					continue
-				}
-				if len(files) == MaxPowers+MaxSignatures {
-					return nil, faulty("there are more than %d files", MaxPowers+MaxSignatures)
-				}
-				content, err := a.Content(ctx, e, MaxSize)
-				if err != nil {
-					return nil, err
-				}
-				files = append(files, sig.File{Name: e.Name, Document: bytes.NewReader(content)})
-			}
-			return files, nil
-		})
+		err = unpack(ctx, f, &all)
 		var wrong *zip.Error
 		if errors.As(err, &wrong) {
 			err = &Error{err.Error()}
@@ -124,9 +122,32 @@ func unpacked(ctx context.Context, list []sig.File) (all []sig.File, err error) 
 		if err != nil {
 			return nil, named(f.Name, err)
 		}
-		all = append(all, files...)
 	}
 	return all, nil
+}
+
+// unpack adds the files of an archive.
+func unpack(ctx context.Context, f sig.File, all *[]sig.File) error {
+	_, b := budget.Of(ctx, 0)
+	a, err := zip.Open(b, f.Document)
+	if err != nil {
+		return err
+	}
+	for i := range a.Entries {
+		e := &a.Entries[i]
+		if strings.HasSuffix(e.Name, "/") {
+			continue
+		}
+		if len(*all) >= MaxPowers+MaxSignatures { // of all archives, before it is unpacked
+			return faulty("there are more than %d files", MaxPowers+MaxSignatures)
+		}
+		content, err := a.Content(ctx, e, MaxSize)
+		if err != nil {
+			return err
+		}
+		*all = append(*all, sig.File{Name: e.Name, Document: bytes.NewReader(content)})
+	}
+	return nil
 }
 
 // named adds the name of a file to an error about its content.
@@ -155,21 +176,15 @@ func (s *Set) add(ctx context.Context, known sig.Formats, check sig.Check, f sig
 	if f.Document.Size() > MaxSize {
 		return faulty("it has %d bytes, at most %d expected", f.Document.Size(), MaxSize)
 	}
-	document, err := sig.Within(ctx, f.Document, func(ctx context.Context) ([]byte, error) {
-		_, b := budget.Of(ctx, 0)
-		if err := b.Hold(f.Document.Size()); err != nil {
-			return nil, err
+	_, b := budget.Of(ctx, 0)
+	if err := b.Hold(f.Document.Size()); err != nil {
+		return err
+	}
+	document := make([]byte, f.Document.Size())
+	if n, err := f.Document.ReadAt(document, 0); n < len(document) {
+		if err == nil || err == io.EOF {
+			err = io.ErrUnexpectedEOF
 		}
-		document := make([]byte, f.Document.Size())
-		if n, err := f.Document.ReadAt(document, 0); n < len(document) {
-			if err == nil || err == io.EOF {
-				err = io.ErrUnexpectedEOF
-			}
-			return nil, err
-		}
-		return document, nil
-	})
-	if err != nil {
 		return err
 	}
 	p, signed, err := read(ctx, document)
