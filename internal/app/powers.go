@@ -58,6 +58,11 @@ func (s *Services) powers(formats sig.Formats) (*signing.Powers, error) {
 	return p, nil
 }
 
+// withoutRegisters returns the sources that ask nothing over the network.
+func withoutRegisters(list []power.Statuses) []power.Statuses {
+	return slices.DeleteFunc(slices.Clone(list), func(s power.Statuses) bool { _, asks := s.(*evidence.PowerRegistry); return asks })
+}
+
 // trust returns what certificates of other people are verified against.
 func (s *Services) trust(ctx context.Context) (t signing.Trust, err error) {
 	states, err := s.Authority.States(ctx) // one statement for all of it

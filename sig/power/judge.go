@@ -53,7 +53,7 @@ var (
 type Rules struct {
 	// Codes are the powers that the signer must have, as codes.
 	Codes []string
-	// Statuses are asked for each power. The first that knows a power decides, unless a later one has it as
+	// Statuses are asked for each power whose signatures did not fail. The first that knows a power decides, unless a later one has it as
 	// withdrawn, or as withdrawn earlier.
 	Statuses []Statuses
 }
@@ -390,12 +390,14 @@ func (w *walk) run(p *given, n int) error {
 		w.seen[p.Number] = true
 		w.force(p)
 		w.limits(p)
-		w.once(w.judge.signatures, p, func(w *walk) { w.signaturesOf(p) })
+		signed := w.once(w.judge.signatures, p, func(w *walk) { w.signaturesOf(p) })
 		if w.err != nil {
 			return w.err
 		}
-		if err := w.withdrawal(p); err != nil {
-			return err
+		if Worst(signed) != sig.Failed { // a register is not asked for what anyone could have written
+			if err := w.withdrawal(p); err != nil {
+				return err
+			}
 		}
 		switch {
 		case passed == 0 || p.Delegation == DelegationRepeated || p.Delegation == DelegationOnce && passed == 1:

@@ -466,6 +466,32 @@ func TestReadWithdrawn(t *testing.T) {
 	}
 }
 
+// counting is a register that counts how often it is asked.
+type counting struct{ asked int }
+
+func (c *counting) Status(context.Context, *power.Power) (power.Status, error) {
+	c.asked++
+	return power.Status{State: power.StateInForce}, nil
+}
+
+// TestRegisterAsked checks that registers are asked only for powers whose signatures did not fail.
+func TestRegisterAsked(t *testing.T) {
+	w := newWorld(t)
+	for _, c := range []struct {
+		by   []*sigtest.Party
+		want int
+	}{{nil, 0}, {[]*sigtest.Party{w.outsider}, 0}, {[]*sigtest.Party{w.head}, 1}} {
+		set, err := w.load(t, with(t, sigtest.NewPower(), c.by...)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		register := &counting{}
+		if _, _, err := set.Covers(t.Context(), w.employee.Certificate, sigtest.Time, power.Rules{Statuses: []power.Statuses{register}}); err != nil || register.asked != c.want {
+			t.Errorf("%d signatures: asked %d times, %v", len(c.by), register.asked, err)
+		}
+	}
+}
+
 // TestJudgeCost judges within a budget.
 func TestJudgeCost(t *testing.T) {
 	w := newWorld(t)
