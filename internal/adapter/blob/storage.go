@@ -141,6 +141,9 @@ func (d *Documents) Name(id string) string { return d.named(documentsFolder + id
 // SealedName implements [document.Bytes].
 func (d *Documents) SealedName(id string) string { return documentsFolder + id + sealedEnd }
 
+// IsSealed implements [document.Bytes].
+func (d *Documents) IsSealed(name string) bool { return isSealed(name) }
+
 // Create implements [document.Bytes].
 func (d *Documents) Create(ctx context.Context, name string) (document.Writer, error) {
 	return d.create(ctx, name)

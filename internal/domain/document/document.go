@@ -190,6 +190,8 @@ type Bytes interface {
 	Name(id string) string
 	// SealedName is Name for an object whose content is sealed in any case.
 	SealedName(id string) string
+	// IsSealed reports whether the content of the object of a name is sealed.
+	IsSealed(name string) bool
 	// Create begins an object. Open does not find it before Commit.
 	Create(ctx context.Context, name string) (Writer, error)
 	// Open opens an object for reading. Its error wraps fs.ErrNotExist or ErrDamaged if the

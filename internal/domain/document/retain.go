@@ -57,9 +57,9 @@ var most = Quotas{Quota{1 << 60, 1 << 60}, Quota{1 << 60, 1 << 60}}
 // Replace stores new content for a document of who and makes it durable. Record makes it the content of the document. Without
 // it, the content is swept. The caller closes the replacement.
 func (s *Service) Replace(ctx context.Context, who audit.Principal, id string, src io.WriterTo) (*Replacement, error) {
-	id, ok := identifier(id)
-	if !ok {
-		return nil, notFound()
+	old, err := s.find(ctx, who, id)
+	if err != nil {
+		return nil, err
 	}
 	unbounded := *s
 	unbounded.replacing, unbounded.boundless = true, true
@@ -67,7 +67,8 @@ func (s *Service) Replace(ctx context.Context, who audit.Principal, id string, s
 	if err != nil {
 		return nil, err
 	}
-	r := &Replacement{s: &unbounded, in: in, id: id}
+	in.private = s.Bytes.IsSealed(old.Bytes) // a private document stays one
+	r := &Replacement{s: &unbounded, in: in, id: old.ID}
 	if _, err = src.WriteTo(in); err == nil {
 		err = in.Finish()
 	}
