@@ -687,7 +687,7 @@ func saveTemporary(k *keeper) string {
 	return id
 }
 
-// A renewal is never refused by a quota, and counts in it.
+// The first time stamp of an owner's retention obeys the quota. Any other renewal is not refused by it, and counts in it.
 func TestRetentionQuota(t *testing.T) {
 	db := storetest.SQLite(t)
 	k := newKeeper(t, db, t.TempDir(), 0, suite.ECDSAP256, 0)
@@ -696,7 +696,18 @@ func TestRetentionQuota(t *testing.T) {
 	k.documents.Rules.Own = document.Quota{Objects: 1, Bytes: int64(len(content))}
 	id := k.kept(content, 20)
 	k.round()
-	if k.stamps(id) != 1 {
+	if r := k.row(id); k.stamps(id) != 0 || !r.Refused || !strings.Contains(r.Failure, "quota") {
+		t.Fatalf("of its owner: %+v", r)
+	}
+	k.pass(0, 0, 1)
+	k.documents.Rules.Own.Objects, k.documents.Rules.Own.Bytes = 2, 1<<20
+	k.round()
+	k.wait(2 * time.Hour)
+	k.must(k.documents.Sweep(t.Context()))
+	k.documents.Rules.Own = document.Quota{Objects: 1, Bytes: int64(len(content))}
+	k.pass(10, 8, 0)
+	k.round()
+	if k.stamps(id) != 2 {
 		t.Fatalf("not renewed: %+v", k.row(id))
 	}
 	k.wait(2 * time.Hour)

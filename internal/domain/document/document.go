@@ -295,7 +295,7 @@ type Service struct {
 	Rules Rules
 
 	replacing bool // of Replace
-	boundless bool // of a renewal; see most
+	boundless bool // see most
 }
 
 func (s *Service) quotas() Quotas {

@@ -50,25 +50,25 @@ type Replacement struct {
 	record Record
 }
 
-// most is a quota that is not reached. Renewed content counts in the quotas and is never refused by them: the document
-// would be lost.
+// most is a quota that is not reached. Content that is renewed for a need, and not for a wish of the owner's, counts in the
+// quotas and is never refused by them: the document would be lost.
 var most = Quotas{Quota{1 << 60, 1 << 60}, Quota{1 << 60, 1 << 60}}
 
 // Replace stores new content for a document of who and makes it durable. Record makes it the content of the document. Without
-// it, the content is swept. The caller closes the replacement.
-func (s *Service) Replace(ctx context.Context, who audit.Principal, id string, src io.WriterTo) (*Replacement, error) {
+// it, the content is swept. With needed, it counts in the quotas and is not refused by them. The caller closes the replacement.
+func (s *Service) Replace(ctx context.Context, who audit.Principal, id string, src io.WriterTo, needed bool) (*Replacement, error) {
 	old, err := s.find(ctx, who, id)
 	if err != nil {
 		return nil, err
 	}
-	unbounded := *s
-	unbounded.replacing, unbounded.boundless = true, true
-	in, err := unbounded.NewIntake(ctx, who)
+	replacing := *s
+	replacing.replacing, replacing.boundless = true, needed
+	in, err := replacing.NewIntake(ctx, who)
 	if err != nil {
 		return nil, err
 	}
 	in.private = s.Bytes.IsSealed(old.Bytes) // a private document stays one
-	r := &Replacement{s: &unbounded, in: in, id: old.ID}
+	r := &Replacement{s: &replacing, in: in, id: old.ID}
 	if _, err = src.WriteTo(in); err == nil {
 		err = in.Finish()
 	}

@@ -33,7 +33,7 @@ func TestReplacePrivate(t *testing.T) {
 		}
 		for n := range 2 {
 			size := 2000 + 200_000*n // in memory at first, and while it is received
-			r, err := s.Replace(t.Context(), anna, id, bytes.NewReader(content(size)))
+			r, err := s.Replace(t.Context(), anna, id, bytes.NewReader(content(size)), n == 0)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -164,7 +164,9 @@ func (s *Service) do(ctx context.Context, run *operation.Run) error {
 		if err != nil {
 			return err
 		}
-		content, err := s.Documents.Replace(ctx, run.Owner, a.row.Document, made)
+		// The first time stamp of an owner's own retention has a quota, or retentions that begin and end again would fill the disk.
+		needed := a.row.Origin == ByPolicy || !a.row.RenewedAt.IsZero()
+		content, err := s.Documents.Replace(ctx, run.Owner, a.row.Document, made, needed)
 		if err != nil {
 			return err
 		}

@@ -106,7 +106,7 @@ type Documents interface {
 	Info(ctx context.Context, who audit.Principal, id string) (document.Info, error)
 	Retain(ctx context.Context, who audit.Principal, id string, until time.Time) error
 	Patch(ctx context.Context, who audit.Principal, id string, c document.Change) error
-	Replace(ctx context.Context, who audit.Principal, id string, src io.WriterTo) (*document.Replacement, error)
+	Replace(ctx context.Context, who audit.Principal, id string, src io.WriterTo, needed bool) (*document.Replacement, error)
 }
 
 // Signer adds archive time stamps; *signing.Service satisfies it.
