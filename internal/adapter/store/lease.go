@@ -49,12 +49,12 @@ func (t leased) finish(set string) string {
 }
 
 // claimNext is a statement that leases the row that has been due for the longest time, and counts the
-// attempt. $1 is the token, $2 the end of the lease, $3 now. If two processes see the same row, the later
+// attempt. set sets more columns. $1 is the token, $2 the end of the lease, $3 now. If two processes see the same row, the later
 // one finds it leased and claims nothing.
-func (t leased) claimNext(db *DB, due, columns string) string {
+func (t leased) claimNext(db *DB, set, due, columns string) string {
 	due = t.open + " AND due_at <= $3 AND leased_until <= $3 AND " + due
 	key := t.key[0]
-	return "UPDATE " + t.table + " SET lease = $1, leased_until = $2, attempts = attempts + 1 WHERE " + key +
+	return "UPDATE " + t.table + " SET lease = $1, leased_until = $2, attempts = attempts + 1" + set + " WHERE " + key +
 		" = (SELECT " + key + " FROM " + t.table + " WHERE " + due + " ORDER BY due_at LIMIT 1" + db.skipLocked() + ") AND " + due +
 		" RETURNING " + columns
 }

@@ -191,7 +191,7 @@ func (s Operations) ClaimNext(ctx context.Context, asked bool, l lease.Lease, no
 	if asked {
 		due += " AND confirm_before <> 0"
 	}
-	return returning(ctx, s.DB, scanOperation, leasedOperations.claimNext(s.DB, due, operationColumns), l.Token, millis(l.Until), millis(now))
+	return returning(ctx, s.DB, scanOperation, leasedOperations.claimNext(s.DB, "", due, operationColumns), l.Token, millis(l.Until), millis(now))
 }
 
 // ExtendOperation implements operation.Store.

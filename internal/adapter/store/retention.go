@@ -80,8 +80,11 @@ func (s Retentions) RetentionFigures(ctx context.Context, now, overdue time.Time
 }
 
 // ClaimRenewal implements retention.Store.
-func (s Retentions) ClaimRenewal(ctx context.Context, l lease.Lease, now time.Time) (retention.Retained, bool, error) {
-	return returning(ctx, s.DB, scanRetained, leasedRetained.claimNext(s.DB, "TRUE", retainedColumns), l.Token, millis(l.Until), millis(now))
+func (s Retentions) ClaimRenewal(ctx context.Context, l lease.Lease, now time.Time, pause, longest time.Duration) (retention.Retained, bool, error) {
+	// attempts is the number before this one.
+	set := ", due_at = $2 + CASE WHEN attempts * $4 < $5 THEN attempts * $4 ELSE $5 END"
+	return returning(ctx, s.DB, scanRetained, leasedRetained.claimNext(s.DB, set, "TRUE", retainedColumns), l.Token, millis(l.Until), millis(now),
+		pause.Milliseconds(), longest.Milliseconds())
 }
 
 // ExtendRenewal implements retention.Store.

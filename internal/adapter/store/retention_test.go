@@ -26,6 +26,7 @@ import (
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/document"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/lease"
 	"tamga/internal/domain/notify"
 	"tamga/internal/domain/operation"
 	"tamga/internal/domain/retention"
@@ -675,6 +676,96 @@ func TestRetentionOfMadePermanent(t *testing.T) {
 	other := saveTemporary(k)
 	if r, err := k.Set(ctx, k.who, other, k.clock().AddDate(20, 0, 0)); err != nil || r.Origin != retention.ByPolicy {
 		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// meanwhile is a store with something that happens after the next claim.
+type meanwhile struct {
+	retention.Store
+	then func()
+}
+
+func (m *meanwhile) ClaimRenewal(ctx context.Context, l lease.Lease, now time.Time, pause, longest time.Duration) (retention.Retained, bool, error) {
+	r, found, err := m.Store.ClaimRenewal(ctx, l, now, pause, longest)
+	if then := m.then; found && then != nil {
+		m.then = nil
+		then()
+	}
+	return r, found, err
+}
+
+// The end of a retention is changed while its renewal is on its way, and the end that it has now counts.
+func TestRetentionChangedMeanwhile(t *testing.T) {
+	db := storetest.SQLite(t)
+	k := newKeeper(t, db, t.TempDir(), 0, suite.ECDSAP256, 64<<10)
+	k.registered(db)
+	m := &meanwhile{Store: k.Store}
+	k.Store = m
+	until := func(id string, end time.Time) {
+		m.then = func() {
+			_, err := k.Set(t.Context(), k.who, id, end)
+			k.must(err)
+		}
+	}
+	// Longer, when it was over.
+	id := k.kept(k.signed("T", nil), 1)
+	k.round()
+	k.pass(1, 0, 0)
+	end := k.clock().AddDate(2, 0, 0)
+	until(id, end)
+	k.round()
+	if r := k.row(id); !r.KeepUntil.Equal(end) || !r.DueAt.Equal(end) || r.Attempts != 0 || m.then != nil {
+		t.Errorf("longer: %+v", r)
+	}
+	if err := k.documents.Delete(t.Context(), k.who, id); !fault.Is(err, fault.InvalidObjectState) {
+		t.Errorf("removed: %v", err)
+	}
+	// Shorter, while it is renewed, and while it fails.
+	k.now = sigtest.Time
+	id = k.kept(k.signed("T", nil), 20)
+	end = k.clock().AddDate(1, 0, 0)
+	until(id, end)
+	k.round()
+	if r := k.row(id); !r.DueAt.Equal(end) || r.GoodUntil.IsZero() || m.then != nil {
+		t.Errorf("shorter: %+v", r)
+	}
+	broken := bytes.Clone(k.signed("T", nil))
+	broken[bytes.Index(broken, []byte("an agreement"))] ^= 1
+	id = k.kept(broken, 20)
+	end = k.clock().Add(time.Hour)
+	until(id, end)
+	k.round()
+	if r := k.row(id); !r.DueAt.Equal(end) || !r.Refused || m.then != nil {
+		t.Errorf("shorter and refused: %+v", r)
+	}
+}
+
+// A service that has no new certificate when its old one is about to end, and even after that, is not asked again and again.
+func TestRetentionSameEnd(t *testing.T) {
+	db := storetest.SQLite(t)
+	k := newKeeper(t, db, t.TempDir(), 0, suite.ECDSAP256, 64<<10)
+	k.registered(db)
+	k.eras, k.starts = k.eras[:1], k.starts[:1]
+	id := k.kept(k.signed("T", nil), 30)
+	k.round()
+	end := k.row(id).GoodUntil
+	var pauses []time.Duration
+	for range 6 {
+		last := k.row(id)
+		k.wait(last.RenewAt.Sub(k.clock()))
+		k.round()
+		r := k.row(id)
+		if r.Failure != "" || !r.GoodUntil.Equal(end) {
+			t.Fatalf("%+v", r)
+		}
+		pauses = append(pauses, r.RenewAt.Sub(k.clock()))
+		if !r.RenewAt.Before(end) {
+			break
+		}
+	}
+	days := 24 * time.Hour
+	if want := []time.Duration{120 * days, 40 * days, 19 * days, days}; !slices.Equal(pauses, want) {
+		t.Errorf("pauses %v, want %v", pauses, want)
 	}
 }
 

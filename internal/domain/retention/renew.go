@@ -85,7 +85,7 @@ func (s *Service) Next(ctx context.Context) (worked, passes bool, err error) {
 	if err != nil {
 		return false, false, err
 	}
-	row, found, err := s.Store.ClaimRenewal(ctx, l, s.now())
+	row, found, err := s.Store.ClaimRenewal(ctx, l, s.now(), settings.Pause, longestPause)
 	if err != nil || !found {
 		return false, false, err
 	}
@@ -102,8 +102,13 @@ func (s *Service) Next(ctx context.Context) (worked, passes bool, err error) {
 	case err == nil, errors.Is(err, lease.ErrLost): // taken over by another process, or the retention was ended
 		return true, false, nil
 	case ctx.Err() != nil: // this process is stopping: another one continues at once
-		row.Attempts--
-		_, err := s.Store.FinishRenewal(context.WithoutCancel(ctx), &row, l.Token)
+		ctx = context.WithoutCancel(ctx)
+		err := s.Store.Atomic(ctx, func(ctx context.Context) error {
+			return s.finish(ctx, &row, l.Token, func(r *Retained) { r.Attempts, r.DueAt = r.Attempts-1, s.now() })
+		})
+		if errors.Is(err, lease.ErrLost) {
+			err = nil
+		}
 		return true, false, err
 	}
 	passes, err = s.failed(context.WithoutCancel(ctx), &row, l.Token, err)
@@ -128,11 +133,12 @@ var errUnsigned = errors.New("retention: not a signed document")
 // over ends a retention whose time is over, or with early before that. The document stays, and its owner may remove it.
 func (s *Service) over(ctx context.Context, a *attempt, early bool) error {
 	return s.Store.Atomic(ctx, func(ctx context.Context) error {
-		held, err := s.Store.FinishRenewal(ctx, &a.row, a.token)
-		if err == nil && !held {
-			err = lease.ErrLost
-		}
-		if err != nil {
+		longer := false
+		if err := s.finish(ctx, &a.row, a.token, func(r *Retained) {
+			if longer = !early && r.KeepUntil.After(s.now()); longer { // its time was changed after the claim
+				r.DueAt, r.Attempts = r.RenewAt, r.Attempts-1
+			}
+		}); err != nil || longer {
 			return err
 		}
 		if err := s.Store.EndRetention(ctx, a.row.Document); err != nil || !early {
@@ -140,6 +146,34 @@ func (s *Service) over(ctx context.Context, a *attempt, early bool) error {
 		}
 		return s.Documents.Retain(ctx, audit.Principal{UserID: a.row.UserID}, a.row.Document, time.Time{})
 	})
+}
+
+// finish ends the lease of a renewal with what set changes. Its row is that of the claim, with the end and the origin that the retention
+// has now. The error is lease.ErrLost without the lease. It is called in a transaction.
+func (s *Service) finish(ctx context.Context, r *Retained, token string, set func(r *Retained)) error {
+	// The first write locks the row, so that its end does not change until the second one.
+	held, err := s.Store.ExtendRenewal(ctx, r.Document, lease.Lease{Token: token, Until: s.now().Add(s.settings().Lease)})
+	if err != nil {
+		return err
+	}
+	if !held {
+		return lease.ErrLost
+	}
+	now, found, err := s.Store.Retention(ctx, r.Document)
+	if err != nil {
+		return err
+	}
+	if !found {
+		return lease.ErrLost
+	}
+	r.Origin, r.KeepUntil = now.Origin, now.KeepUntil
+	set(r)
+	r.DueAt = earlier(r.DueAt, r.KeepUntil)
+	held, err = s.Store.FinishRenewal(ctx, r, token)
+	if err == nil && !held {
+		err = lease.ErrLost
+	}
+	return err
 }
 
 // do implements operation.Kind.Do.
@@ -174,18 +208,14 @@ func (s *Service) do(ctx context.Context, run *operation.Run) error {
 		after := a.row
 		after.RenewedAt = s.now()
 		after.GoodUntil = made.GoodUntil.UTC().Truncate(time.Millisecond)
-		after.RenewAt = s.next(after.RenewedAt, after.GoodUntil)
-		after.DueAt = earlier(after.RenewAt, after.KeepUntil)
+		after.RenewAt = s.next(&a.row, after.RenewedAt, after.GoodUntil)
+		after.DueAt = after.RenewAt
 		after.Attempts, after.Refused, after.Failure = 0, false, ""
 		d := &run.Documents[0]
 		d.RefID, d.Name = d.OriginalRef, d.OriginalName
 		run.Record(audit.Entry{Operation: AuditRenewal, Object: "document " + a.row.Document, Detail: fmt.Sprintf("good until %s, by %s", after.GoodUntil.Format(time.RFC3339), by)})
 		err = run.Spend(ctx, func(ctx context.Context) (any, error) {
-			held, err := s.Store.FinishRenewal(ctx, &after, a.token)
-			if err == nil && !held {
-				err = lease.ErrLost
-			}
-			if err != nil {
+			if err := s.finish(ctx, &after, a.token, func(*Retained) {}); err != nil {
 				return nil, err
 			}
 			if err := content.Record(ctx); err != nil {
@@ -200,9 +230,15 @@ func (s *Service) do(ctx context.Context, run *operation.Run) error {
 	})
 }
 
-// next returns when an archive time stamp is renewed that is good until a time.
-func (s *Service) next(now, until time.Time) time.Time {
-	return until.Add(-max(0, min(s.settings().Margin, until.Sub(now)/3)))
+// next returns when an archive time stamp is renewed that was made now and is good until a time. A service that still has the certificate
+// of the time stamp before gives nothing by being asked again soon: it is asked once in sameEnd, and a day before the end. One whose
+// certificate has ended is not asked again within a day.
+func (s *Service) next(before *Retained, now, until time.Time) time.Time {
+	at := until.Add(-max(0, min(s.settings().Margin, until.Sub(now)/3)))
+	if !before.RenewedAt.IsZero() && !until.After(before.GoodUntil) {
+		at = later(at, earlier(now.Add(sameEnd), until.Add(-day)))
+	}
+	return later(at, now.Add(day))
 }
 
 // renewed returns the document with one more archive time stamp, and the service that gave it. The services are tried in
@@ -281,10 +317,12 @@ func (s *Service) failed(ctx context.Context, row *Retained, token string, failu
 	if !passes {
 		outcome, pause = Refused, refusedPause
 	}
-	row.DueAt = earlier(now.Add(pause), row.KeepUntil)
 	err = s.Store.Atomic(ctx, func(ctx context.Context) error {
-		held, err := s.Store.FinishRenewal(ctx, row, token)
-		if err != nil || !held || passes || told && row.Failure == before {
+		err := s.finish(ctx, row, token, func(r *Retained) { r.DueAt = now.Add(pause) })
+		if errors.Is(err, lease.ErrLost) {
+			return nil
+		}
+		if err != nil || passes || told && row.Failure == before {
 			return err
 		}
 		return s.Events.Emit(ctx, notify.Event{Type: notify.DocumentRenewalFailed, UserID: row.UserID, Detail: "document " + row.Document, Reason: row.Failure, When: row.GoodUntil})

@@ -47,7 +47,7 @@ type Retained struct {
 	GoodUntil     time.Time // end of the last archive time stamp; zero before the first renewal
 	RenewedAt     time.Time // zero: never
 	RenewAt       time.Time // when the next renewal is due
-	DueAt         time.Time // when it is tried: later than RenewAt after a failure, never later than KeepUntil
+	DueAt         time.Time // when it is tried: later than RenewAt after a failure, and not later than KeepUntil but for an attempt that did not end
 	Attempts      int       // since the last success
 	Refused       bool      // the last failure cannot pass by itself
 	Failure       string    // of the last attempt; "": it was a success
@@ -91,8 +91,10 @@ type Store interface {
 	// RetentionFigures counts what is due at now and was due at overdue.
 	RetentionFigures(ctx context.Context, now, overdue time.Time) (Figures, error)
 
-	// ClaimRenewal leases the document that has been due for the longest time, and counts the attempt.
-	ClaimRenewal(ctx context.Context, l lease.Lease, now time.Time) (Retained, bool, error)
+	// ClaimRenewal leases the document that has been due for the longest time, and counts the attempt. If it is not finished, it is
+	// due again after the end of the lease and a pause for each attempt, up to the longest one: a document that ends its process
+	// does not come first forever.
+	ClaimRenewal(ctx context.Context, l lease.Lease, now time.Time, pause, longest time.Duration) (Retained, bool, error)
 	// ExtendRenewal extends a lease. It reports false if the lease is lost.
 	ExtendRenewal(ctx context.Context, document string, l lease.Lease) (bool, error)
 	// FinishRenewal writes all but the owner, Origin and KeepUntil, and ends the lease. It reports false if the lease is
@@ -136,6 +138,8 @@ const (
 	longestPause = time.Hour
 	// refusedPause is the pause after a failure that cannot pass by itself.
 	refusedPause = day
+	// sameEnd is the pause after a renewal that ends when the one before did.
+	sameEnd = 30 * day
 	// inRow is how many failures that may pass end a round, since a service that does not answer delays each of them.
 	inRow = 3
 )
@@ -327,6 +331,14 @@ func (s *Service) now() time.Time { return s.Now().UTC().Truncate(time.Milliseco
 // earlier returns the earlier one of two times.
 func earlier(a, b time.Time) time.Time {
 	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// later returns the later one of two times.
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
 		return b
 	}
 	return a

@@ -6,8 +6,8 @@
 ALTER TABLE documents ADD COLUMN {{missing}} keep_until BIGINT NOT NULL DEFAULT 0;
 
 -- Renewals. origin is 'owner' or 'policy'. good_until is when the last archive time stamp ends, 0 before the first renewal.
--- renew_at is when the next one is due, due_at when it is tried: later after a failure, never later than keep_until, when
--- the row goes. attempts are those since the last success. refused says that the last failure cannot pass by itself.
+-- renew_at is when the next one is due, due_at when it is tried: later after a failure and after a claim, otherwise
+-- not later than keep_until, when the row goes. attempts are those since the last success. refused says that the last failure cannot pass by itself.
 CREATE TABLE IF NOT EXISTS retained (
 	document      TEXT    NOT NULL PRIMARY KEY REFERENCES documents (id) ON DELETE CASCADE,
 	user_id       TEXT    NOT NULL REFERENCES users (id) ON DELETE CASCADE,

@@ -29,18 +29,18 @@ func testRetention(t *testing.T, open func(t *testing.T) *store.DB) {
 		{"Leases", func(t *testing.T, db *store.DB) {
 			group(t, db, "Default")
 			s, owner := store.Retentions{DB: db}, person(t, db, 1)
-			later, first := put(t, db, 1, owner.ID, start.Add(time.Minute)), put(t, db, 2, owner.ID, start)
+			later, first := put(t, db, 1, owner.ID, start.Add(90*time.Second)), put(t, db, 2, owner.ID, start)
 			ours, theirs := lease.Lease{Token: "ours", Until: start.Add(time.Minute)}, lease.Lease{Token: "theirs", Until: start.Add(3 * time.Minute)}
-			got, found, err := s.ClaimRenewal(t.Context(), ours, start)
+			got, found, err := s.ClaimRenewal(t.Context(), ours, start, time.Minute, time.Hour)
 			must(t, err)
-			first.Attempts = 1
+			first.Attempts, first.DueAt = 1, ours.Until
 			if d := cmp.Diff(first, got); !found || d != "" {
 				t.Error(d)
 			}
-			if got, found, err := s.ClaimRenewal(t.Context(), theirs, start.Add(59*time.Second)); err != nil || found {
+			if got, found, err := s.ClaimRenewal(t.Context(), theirs, start.Add(59*time.Second), time.Minute, time.Hour); err != nil || found {
 				t.Errorf("leased twice: %+v, %v", got, err)
 			}
-			if got, found, err := s.ClaimRenewal(t.Context(), theirs, start.Add(time.Minute)); err != nil || !found || got.Document != first.Document || got.Attempts != 2 {
+			if got, found, err := s.ClaimRenewal(t.Context(), theirs, start.Add(time.Minute), time.Minute, time.Hour); err != nil || !found || got.Document != first.Document || got.Attempts != 2 {
 				t.Errorf("after the lease: %+v, %t, %v", got, found, err)
 			}
 			held := func(what string, want bool) func(bool, error) {
@@ -75,6 +75,23 @@ func testRetention(t *testing.T, open func(t *testing.T) *store.DB) {
 			must(t, s.EndRetention(t.Context(), first.Document))
 			if _, found, err := s.Retention(t.Context(), first.Document); err != nil || found {
 				t.Errorf("ended: %t, %v", found, err)
+			}
+		}},
+		{"Dying", func(t *testing.T, db *store.DB) { // each claim is the last act of its process
+			group(t, db, "Default")
+			s, owner := store.Retentions{DB: db}, person(t, db, 1)
+			deadly := put(t, db, 1, owner.ID, start)
+			now, pauses := start, []time.Duration{0, 2 * time.Minute, 3 * time.Minute, 3 * time.Minute}
+			for n, pause := range pauses {
+				got, found, err := s.ClaimRenewal(t.Context(), lease.Lease{Token: fmt.Sprint(n), Until: now.Add(time.Minute)}, now, 2*time.Minute, 3*time.Minute)
+				if must(t, err); !found || got.Document != deadly.Document || got.Attempts != n+1 || !got.DueAt.Equal(now.Add(time.Minute+pause)) {
+					t.Fatalf("claim %d at %v: %t, %+v", n, now, found, got)
+				}
+				now = got.DueAt
+			}
+			other := put(t, db, 2, owner.ID, now.Add(-time.Second))
+			if got, found, err := s.ClaimRenewal(t.Context(), lease.Lease{Token: "x", Until: now.Add(time.Minute)}, now, time.Minute, time.Hour); err != nil || !found || got.Document != other.Document {
+				t.Errorf("%t, %+v, %v", found, got, err)
 			}
 		}},
 		{"Lists", func(t *testing.T, db *store.DB) {
