@@ -16,6 +16,7 @@ import (
 	"tamga/internal/domain/signing"
 	"tamga/internal/domain/token"
 	"tamga/internal/domain/user"
+	"tamga/internal/domain/vault"
 )
 
 // Bearers reads the bearers of tokens together, as callers do who come at the same time. On
@@ -244,4 +245,14 @@ func (s *Snapshot) Setting(t *testing.T, name string) (value string) {
 // RarestTerm returns the number of the term that a search begins with, when it counts words up to each of the bounds.
 func RarestTerm(ctx context.Context, s Users, bounds []int, terms []user.Term) (int, error) {
 	return s.rarestTerm(ctx, terms, bounds)
+}
+
+// SwapPlan returns how SQLite carries out the exchange of a sealed record.
+func SwapPlan(ctx context.Context, db *DB, c vault.Column) (string, error) {
+	list, err := allUnprepared(ctx, db, func(r row) (detail string, err error) {
+		var n int64
+		err = r.Scan(&n, &n, &n, &detail)
+		return detail, err
+	}, "EXPLAIN QUERY PLAN "+swap(c), "row", []byte("old"), []byte("new"))
+	return strings.Join(list, "; "), err
 }

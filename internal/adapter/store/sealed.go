@@ -143,8 +143,14 @@ func (s Sealed) NotUnder(ctx context.Context, c vault.Column, head []byte, after
 
 // Swap implements vault.Records.
 func (s Sealed) Swap(ctx context.Context, c vault.Column, r vault.SealedRecord, sealed []byte) (bool, error) {
-	n, err := s.exec(ctx, "UPDATE "+c.Table+" SET "+c.Column+" = $3 WHERE "+rowOf(c)+" = $1 AND "+c.Column+" = $2", r.ID, r.Sealed, sealed)
+	n, err := s.exec(ctx, swap(c), r.ID, r.Sealed, sealed)
 	return n == 1, err
+}
+
+// swap returns the statement of Swap. Its condition of the length is that of the index documents_by_object: empty records are not
+// sealed, and most documents have one.
+func swap(c vault.Column) string {
+	return "UPDATE " + c.Table + " SET " + c.Column + " = $3 WHERE " + rowOf(c) + " = $1 AND " + c.Column + " = $2 AND length(" + c.Column + ") > 0"
 }
 
 func first[T any](list []T, err error) (value T, found bool, _ error) {

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"tamga/internal/adapter/store"
+	"tamga/internal/adapter/store/storetest"
 )
 
 // endsByItself are the places of records that nothing reseals, by purpose, table and column, with the
@@ -25,6 +26,19 @@ var endsByItself = map[string]string{
 	"first step of a sign-in client mfa_token": "token of a sign-in under way",
 	"canary master_keys canary":                "belongs to its master key",
 	"check of a master key backup key_check":   "in the manifest of a backup, which is restored with the master keys of its time",
+}
+
+// TestSwapOfDocuments finds the key of an object by the index, which has few of the documents.
+func TestSwapOfDocuments(t *testing.T) {
+	for _, c := range (store.Sealed{}).Columns() {
+		if c.Table != "documents" {
+			continue
+		}
+		plan, err := store.SwapPlan(t.Context(), storetest.SQLite(t), c)
+		if err != nil || !strings.Contains(plan, "documents_by_object") {
+			t.Errorf("%s: %q, %v", c.Name(), plan, err)
+		}
+	}
 }
 
 // TestSealedColumns compares the columns that are resealed with the places that the program seals
