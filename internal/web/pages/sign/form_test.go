@@ -25,7 +25,7 @@ func TestForm(t *testing.T) {
 	b := pagetest.New(t, s)
 	b.Header.Set("Accept-Language", "ru")
 	p := b.SignIn("/sign", s.Dev.User.Login, s.Dev.User.Password)
-	b.Shows(p, "Хранятся 3\u00a0ч", "осталось 10 попыток, потом ключ заблокируется")
+	b.Shows(p, "Файлы хранятся 3\u00a0ч", "осталось 10 попыток, потом ключ заблокируется")
 	file := pagetest.File{Field: "file", Name: "a.txt", Content: "a"}
 	b.Is(b.Upload("/sign", map[string]string{"certificate": "6", "pin": "wrong"}, file), 400, "Осталось 9 попыток, потом ключ заблокируется.")
 	b.Shows(b.Get("/sign"), "осталось 9 попыток")
