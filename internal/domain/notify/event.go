@@ -127,7 +127,6 @@ func Categories() []EventCategory {
 		{"UserAccount", map[string]string{"ru": "Учётная запись", "en": "User account"}},
 		{"Authentication", map[string]string{"ru": "Аутентификация", "en": "Authentication"}},
 		{"Certificates", map[string]string{"ru": "Сертификаты", "en": "Certificates"}},
-		{"Documents", map[string]string{"ru": "Документы", "en": "Documents"}},
 		{"CertificatesV2", map[string]string{"ru": "Сертификаты (версия 2)", "en": "Certificates (version 2)"}},
 	}
 }
@@ -174,8 +173,8 @@ func Events() []EventInfo {
 		info(ConfirmationExpired, 0, "Authentication", ForUser, "Истёк срок подтверждения операции", "An operation has expired"),
 		info(ConfirmationCompleted, 0, "Authentication", ForUser, "Подтверждённая операция выполнена", "A confirmed operation is carried out"),
 		info(ConfirmationFailed, 0, "Authentication", ForUser, "Операция завершилась с ошибкой", "An operation with a confirmation has failed"),
-		info(DocumentRenewed, 0, "Documents", ForUser, "Архивный штамп времени документа продлён", "The archive time stamp of a document was renewed"),
-		info(DocumentRenewalFailed, 0, "Documents", ForUser, "Архивный штамп времени документа продлить не удалось", "The archive time stamp of a document cannot be renewed"),
+		info(DocumentRenewed, 0, "Certificates", ForUser, "Архивный штамп времени документа продлён", "The archive time stamp of a document was renewed"),
+		info(DocumentRenewalFailed, 0, "Certificates", ForUser, "Архивный штамп времени документа продлить не удалось", "The archive time stamp of a document cannot be renewed"),
 		info(ConfirmationReported, 0, "Authentication", ForOperator, "Пользователь сообщил, что подтверждение запросил не он", "The user reports that another person asks for a confirmation"),
 	}
 }
