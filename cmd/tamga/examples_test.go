@@ -61,6 +61,9 @@ func TestSignExamples(t *testing.T) {
 	tamgatest.WriteFile(t, filepath.Join(dir, "contract.pdf"), string(signed))
 	message := string(tamgatest.ReadFile(t, letter+".sig"))
 	for _, e := range examples("verify") {
+		if strings.Contains(e, "--power") {
+			continue // it needs certificates with the identifiers of a power, as the tests of cli/verify have
+		}
 		more := []string{}
 		if strings.Contains(e, " - ") {
 			more = []string{"--ca", filepath.Join(dir, "ca.pem")} // the example trusts the server whose tamga-data is in the directory
