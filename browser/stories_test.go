@@ -433,7 +433,7 @@ func TestEncryptForAnother(t *testing.T) {
 
 // TestWaits has one page wait for a confirmation that another page gives. The first goes on by itself.
 func TestWaits(t *testing.T) {
-	s := start(t, "--set", "confirmation.codes.resend=1s")
+	s := start(t, append(tamgatest.WithPasskeys(), "--set", "confirmation.codes.resend=1s")...)
 	l := looks[0]
 	people := s.people(tamgatest.NewUMS(s.Server), l, 0)
 	b := s.tab(t, l)
