@@ -279,12 +279,10 @@ if [ -n "$race" ]; then
   mapfile -t watch < <(go list ./... | grep -E "$watched" | grep -vE "$alone")
   mapfile -t rest < <(go list ./... | grep -vxF -f <(printf '%s\n' "${watch[@]}"))
   CGO_ENABLED=1 tests -race "${unwatched[@]}" -timeout $limit ./internal/adapter/store ./internal/web/{signapi,tokenapi,umsapi} "${watch[@]}"
-  # A browser and several processes wait often, and the others compute meanwhile.
-  modules &
-  beside=$!
   CGO_ENABLED=${full:-0} tests ${full:+-race} -timeout $limit ./cmd/tamga ./sig/{pdf,cades,xmldsig,asic} "${rest[@]}"
-  wait $beside
+  modules # alone: a browser beside other tests took twice as long
 else
+  # A browser and several processes wait often, and the others compute meanwhile.
   modules &
   beside=$!
   tests -timeout $limit -p $busy -parallel 6 "${longest[@]}" ./internal/cluster ./sig/{pdf,cades,xmldsig} ./pki/cms ./internal/extension \
